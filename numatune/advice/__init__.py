@@ -1,0 +1,1 @@
+"""Advice: what to do, and why."""

@@ -1,0 +1,87 @@
+"""`numatune check`: gate a provisioning script."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from numatune.commands import options as given
+from numatune.commands.output import Output
+from numatune.errors import UsageError
+
+
+def check(
+    fail_on: Annotated[
+        str, typer.Option(metavar="SEVERITY", help="Exit 1 from this severity on.")
+    ] = "critical",
+    threads: given.Threads = None,
+    runtime: given.Runtime = None,
+    numa_build: given.NumaBuild = None,
+    model: given.ModelName = None,
+    inner_size: given.InnerSize = None,
+    hidden_size: given.HiddenSize = None,
+    pools: given.Pools = None,
+    numa_nodes: given.NumaNodes = None,
+    env: given.Env = None,
+    source: given.From = None,
+    root: given.Root = None,
+    synthetic: given.Synthetic = None,
+    assume: given.Assume = None,
+    json: given.Json = False,
+    format: given.Format = "text",
+    output: given.OutputFile = "-",
+    color: given.Color = "auto",
+    quiet: given.Quiet = False,
+    verbose: given.Verbose = False,
+) -> int:
+    """Judge the host, or a launch on it, and exit 1 if anything is critically wrong."""
+    from numatune.commands.machine import machine_of
+    from numatune.commands.request import chosen_runtimes, request_from
+    from numatune.diagnosis import diagnose
+    from numatune.rules.rule import SEVERITIES
+
+    out = Output.of(json, format, output, color, quiet, verbose)
+    if fail_on not in SEVERITIES:
+        raise UsageError(f"--fail-on {fail_on!r} is not known; known: {', '.join(SEVERITIES)}")
+    chosen = chosen_runtimes(runtime)
+    if len(chosen) > 1:
+        raise UsageError("check judges one launch; give --runtime once")
+    request = None
+    if chosen:
+        from numatune.runtimes import named
+
+        name, version = chosen[0]
+        request = request_from(
+            threads, numa_build, model, inner_size, hidden_size, pools, numa_nodes, env
+        )
+        request = request._replace(runtime=named(name).NAME, version=version)
+    elif any(
+        value is not None
+        for value in (threads, numa_build, model, inner_size, hidden_size, pools, numa_nodes, env)
+    ):
+        raise UsageError("a launch of which runtime? add --runtime, as in ktransformers==0.2.1")
+    machine = machine_of(source, root, synthetic, assume)
+    judged = diagnose(machine, request)
+    bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    failed = any(finding.severity in bad for finding in judged.findings)
+    if out.format == "json":
+        from numatune.render import json as document
+
+        verdict = "fail" if failed else "pass"
+        out.write(
+            document.render(
+                document.check_document(
+                    machine, {"fail_on": fail_on}, judged.findings, judged.skipped, verdict
+                )
+            )
+        )
+    else:
+        from numatune.views.check import check_view
+
+        out.print(
+            check_view(
+                machine, judged.findings, judged.skipped, judged.good, verbosity=out.verbosity
+            )
+        )
+    return int(failed)

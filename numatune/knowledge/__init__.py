@@ -1,0 +1,1 @@
+"""Facts with their sources, as data."""

@@ -1,0 +1,1 @@
+"""Requests, the placements that runtimes make of them, and what follows for each node."""

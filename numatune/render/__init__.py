@@ -1,0 +1,1 @@
+"""Renderers: one module an output format; none imports another."""

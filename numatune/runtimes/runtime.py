@@ -1,0 +1,33 @@
+"""What a module of this folder offers: one runtime each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from numatune.machine import Machine
+from numatune.placement.placement import Placement, Release, Tally
+from numatune.placement.request import Request
+
+
+class Runtime(Protocol):
+    """A runtime that numatune can simulate. Modules satisfy this protocol as they are."""
+
+    #: The name that its users type.
+    NAME: str
+    #: The option that gives the number of threads, as a command line writes it.
+    THREADS_OPTION: str
+    #: Its other options: Python's spelling of the name -> the spellings of the command line.
+    OPTIONS: Mapping[str, tuple[str, ...]]
+
+    def releases(self, numa_build: bool | None) -> tuple[Release, ...]:
+        """Return one release for each behaviour, oldest first: the eras side by side."""
+
+    def release(self, version: str | None, commit: str | None, numa_build: bool | None) -> Release:
+        """Return how one version behaves (None: the newest). Raises UsageError if unknown."""
+
+    def simulate(self, machine: Machine, request: Request, release: Release) -> Placement:
+        """Place every worker as the upstream code does. Raises LaunchRefused."""
+
+    def tally(self, machine: Machine, request: Request, release: Release) -> Tally:
+        """Count the workers of each node as `simulate` would, in time independent of threads."""

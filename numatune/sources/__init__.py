@@ -1,0 +1,1 @@
+"""Readers: one module an input format; each returns a Machine."""

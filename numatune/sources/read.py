@@ -1,0 +1,73 @@
+"""The one entrance to all readers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from numatune.errors import UsageError
+from numatune.machine import Machine
+
+
+def read_machine(
+    source: str | os.PathLike[str] | None = None,
+    *,
+    root: str | os.PathLike[str] | None = None,
+    text: str | None = None,
+    synthetic: str | None = None,
+    assume: Mapping[str, object] | None = None,
+) -> Machine:
+    """Read a machine from at most one of four places; without any, this host.
+
+    `source` is a file in any known format, a folder with a /sys tree, or "-" for standard input.
+    `root` is a folder whose `sys` and `proc` are read in place of those of `/`. `text` is what a
+    file would hold. `synthetic` is a description in hwloc's grammar ("pack:2 [numa(memory=512GB)]
+    core:24 pu:2"). `assume` adds what the source does not say: packages, cores, threads_per_core,
+    allowed_cpus, allowed_mems, affinity, start_cpu, cpu_quota, cmdline, settings.
+
+    Raises MachineError where nothing can be judged, UsageError where the call is wrong.
+    """
+    given = [name for name, value in (("source", source), ("root", root), ("text", text),
+                                      ("synthetic", synthetic)) if value is not None]  # fmt: skip
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} are two machines; give one of them")
+    if text is not None:
+        from numatune.sources.formats import read_any
+
+        machine = read_any(text, "text")
+    elif synthetic is not None:
+        from numatune.sources.synthetic import build
+
+        machine = build(synthetic)
+    elif source is not None:
+        machine = read_source(os.fspath(source))
+    else:
+        from numatune.sources.sysfs import read_tree
+
+        folder = "/" if root is None else os.fspath(root)
+        machine = read_tree(folder, "this host" if folder == "/" else shown_root(folder))
+    if assume:
+        from numatune.machine.assume import assumed
+
+        machine = assumed(machine, assume)
+    return machine
+
+
+def read_source(path: str) -> Machine:
+    """Read a file, a folder or standard input. Raises MachineError."""
+    from numatune.sources.files import read_text, shown
+    from numatune.sources.formats import read_any
+
+    if path != "-" and os.path.isdir(path):
+        from numatune.sources.sysfs import read_tree
+
+        return read_tree(path, shown_root(path))
+    text = read_text(path)
+    return read_any(text, "standard input" if path == "-" else shown(os.path.basename(path)))
+
+
+def shown_root(folder: str) -> str:
+    """Return how a tree is named to the user."""
+    from numatune.sources.files import shown
+
+    return f"tree {shown(folder.rstrip('/') or '/')}"

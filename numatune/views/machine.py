@@ -1,0 +1,212 @@
+"""The machine in words and in one picture: what every view starts with."""
+
+from __future__ import annotations
+
+from numatune.machine import CpuSet, Machine, Node
+from numatune.machine.likely import likely_packages, likely_threads_per_core
+from numatune.views.blocks import BAR_WIDTH, Block, Line, Span, Table, cells, line
+from numatune.words import clean, counted, listed, size
+
+#: What a source did not state -> how to say it, and what would supply it.
+GAPS = {
+    "cores": ("which CPUs share a core", "`lscpu -e`, or --assume smt=2"),
+    "packages": ("packages", "`lscpu`, or --assume packages=2"),
+    "cpu": ("CPU model", "`lscpu`"),
+    "distances": ("distances", "`numactl --hardware`"),
+    "memory": ("memory sizes", "`numactl --hardware`"),
+    "cpus": ("CPUs of some nodes", "`numactl --hardware`"),
+    "limits": ("limits of a process", "numatune on that host"),
+    "settings": ("kernel settings", "numatune on that host"),
+}
+
+#: Instruction sets that decide which kernels a runtime can use: name -> flags, any of them.
+INSTRUCTION_SETS = {
+    "AMX": ("amx_int8", "amx_bf16", "amx_tile"),
+    "AVX-512": ("avx512f",),
+    "AVX512-VNNI": ("avx512_vnni",),
+    "AVX512-BF16": ("avx512_bf16",),
+    "AVX-VNNI": ("avx_vnni",),
+    "AVX2": ("avx2",),
+    "SVE": ("sve",),
+    "I8MM": ("i8mm",),
+    "BF16": ("bf16",),
+    "DOTPROD": ("asimddp",),
+}
+
+
+def summary(machine: Machine) -> Line:
+    """Return the one line that says what the machine is."""
+    parts = []
+    if machine.packages_known:
+        parts.append(counted(machine.packages_known, "package"))
+    parts.append(counted(len(machine.nodes), "NUMA node") if machine.nodes else "no NUMA nodes")
+    parts.append(cpu_words(machine))
+    sizes = [n.memory_total_bytes for n in machine.nodes if n.memory_total_bytes]
+    if sizes:
+        same = len(set(sizes)) == 1 and len(sizes) > 1
+        parts.append(f"{len(sizes)} x {size(sizes[0])}" if same else size(sum(sizes)))
+    distances = distance_words(machine)
+    if distances:
+        parts.append(distances)
+    if machine.is_guest:
+        parts.append("virtual machine")
+    return line(
+        Span(" · ".join(part for part in parts if part), "strong"),
+        Span(f"   from {clean(machine.source)}", "dim"),
+        hang=2,
+    )
+
+
+def cpu_words(machine: Machine) -> str:
+    """Return "48 cores, no SMT", "24 CPUs", "12 cores with 2 threads each"."""
+    cores, threads, cpus = machine.cores_known, machine.threads_per_core, machine.cpus
+    if cores and threads == 1:
+        return f"{counted(cores, 'core')}, no SMT"
+    if cores and threads:
+        return f"{counted(cores, 'core')} with {threads} threads each"
+    if cores and cpus is not None:
+        return f"{counted(cores, 'core')}, {counted(len(cpus), 'CPU')}"
+    return counted(len(cpus), "CPU") if cpus is not None else "CPUs unknown"
+
+
+def distance_words(machine: Machine) -> str:
+    """Return "distance 10/21": the values between nodes with CPUs, ascending."""
+    table = machine.distances
+    nodes = [n.id for n in machine.cpu_nodes]
+    if table is None or len(nodes) < 2:
+        return ""
+    found = {table.between(a, b) for a in nodes for b in nodes}
+    values = sorted(v for v in found if v is not None)
+    return f"distance {'/'.join(map(str, values))}" if 0 < len(values) <= 6 else ""
+
+
+def picture(machine: Machine) -> list[Block]:
+    """Draw packages, nodes and cores: a glyph a core, full where this process may use it."""
+    rows: list[tuple[tuple[Span, ...], ...]] = []
+    before: tuple[int, ...] = ()
+    for node in machine.nodes:
+        packages = packages_of(machine, node)
+        rows.append(
+            (
+                (Span(package_words(packages) if packages != before else "", "dim"),),
+                (Span(f"node {node.id}"),),
+                glyphs(machine, node),
+                (Span(node_cpu_words(machine, node)),),
+                (Span(memory_words(node)),),
+                (Span(f"CPUs {node.cpus}" if node.cpus else ""),),
+            )
+        )
+        before = packages
+    if not any(row[0][0].text for row in rows):
+        rows = [row[1:] for row in rows]
+    width = len(rows[0]) if rows else 0
+    return [Table(("",) * width, tuple(rows), frozenset((width - 2,)))] if rows else []
+
+
+def packages_of(machine: Machine, node: Node) -> tuple[int, ...]:
+    """Return the ids of the packages whose CPUs a node holds."""
+    cpus = node.cpus or CpuSet()
+    return tuple(p.id for p in machine.packages or () if p.cpus & cpus)
+
+
+def package_words(ids: tuple[int, ...]) -> str:
+    """Return "package 0", or "packages 0-1" for a node that spans them."""
+    return "" if not ids else f"package{'s' if len(ids) > 1 else ''} {CpuSet(ids)}"
+
+
+def glyphs(machine: Machine, node: Node) -> tuple[Span, ...]:
+    """Draw a node's cores (its CPUs where cores are unknown), those not allowed as empty."""
+    if not node.cpus:
+        return (Span("-" if node.cpus is not None else "?", "dim"),)
+    usable = machine.inherited_cpus
+    groups = [c.cpus for c in machine.cores or () if c.cpus & node.cpus] or [
+        CpuSet((cpu,)) for cpu in node.cpus
+    ]
+    free = [bool(g & usable) if usable is not None else True for g in groups]
+    step = -(-len(free) // BAR_WIDTH)
+    shown = [any(free[i : i + step]) for i in range(0, len(free), step)]
+    runs: list[Span] = []
+    for allowed in shown:
+        glyph, style = ("█", "good") if allowed else ("~", "dim")
+        if runs and runs[-1].style == style:
+            runs[-1] = Span(runs[-1].text + glyph, style)
+        else:
+            runs.append(Span(glyph, style))
+    return tuple(runs)
+
+
+def node_cpu_words(machine: Machine, node: Node) -> str:
+    """Return "24 cores", "12 CPUs" or "no CPU"."""
+    if node.cpus is None:
+        return "CPUs unknown"
+    if not node.cpus:
+        return "no CPU"
+    if machine.cores is None:
+        return counted(len(node.cpus), "CPU")
+    return counted(sum(1 for c in machine.cores if c.cpus & node.cpus), "core")
+
+
+def memory_words(node: Node) -> str:
+    """Return the size of a node's memory, with what is free of it."""
+    if node.memory_total_bytes == 0:
+        return "no memory"
+    words = size(node.memory_total_bytes)
+    if node.memory_free_bytes is not None and node.memory_total_bytes:
+        words += f" ({size(node.memory_free_bytes)} free)"
+    return words
+
+
+def distance_table(machine: Machine) -> list[Block]:
+    """Return the distances as a table, nothing where there are none worth showing."""
+    table = machine.distances
+    if table is None or len(table.node_ids) < 2:
+        return []
+    header = ("distance", *(f"n{i}" for i in table.node_ids))
+    rows = tuple(
+        cells(f"n{start}", *("?" if v is None else str(v) for v in row))
+        for start, row in zip(table.node_ids, table.values, strict=True)
+    )
+    return [Table(header, rows, frozenset(range(1, len(header))))]
+
+
+def cpu_line(machine: Machine) -> list[Block]:
+    """Return the CPU model with the instruction sets that matter to inference."""
+    if machine.cpu.model is None and machine.cpu.features is None:
+        return []
+    parts = [clean(machine.cpu.model or "model unknown")]
+    if machine.cpu.architecture:
+        parts.append(clean(machine.cpu.architecture))
+    found = instruction_sets(machine)
+    if found is not None:
+        parts.append(listed(found) if found else "no AVX2, no AVX-512, no AMX")
+    return [line("  CPU  ", " · ".join(parts), hang=7)]
+
+
+def instruction_sets(machine: Machine) -> list[str] | None:
+    """Return the instruction sets that matter, best first; None where the flags are unknown."""
+    flags = machine.cpu.features
+    if flags is None:
+        return None
+    return [name for name, any_of in INSTRUCTION_SETS.items() if flags.intersection(any_of)]
+
+
+def unknowns(machine: Machine) -> list[Block]:
+    """Say what is only likely, and what is not known with what would supply it."""
+    blocks: list[Block] = []
+    guesses = []
+    threads, packages = likely_threads_per_core(machine), likely_packages(machine)
+    if packages:
+        guesses.append(f"{packages} packages (from the distances)")
+    if threads and machine.cpus is not None:
+        cores = len(machine.cpus) // threads
+        guesses.append(f"{cores} cores with {threads} threads each (from the CPU numbers)")
+    if guesses:
+        blocks.append(line("  Likely  ", listed(guesses), "; `lscpu -e` would tell", hang=10))
+    gaps: dict[str, list[str]] = {}
+    for gap in machine.gaps:
+        if gap in GAPS:
+            gaps.setdefault(GAPS[gap][1], []).append(GAPS[gap][0])
+    if gaps:
+        told = [f"{listed(what)} ({supply})" for supply, what in gaps.items()]
+        blocks.append(line(Span("  Not known  ", "dim"), "; ".join(told), hang=13))
+    return blocks
