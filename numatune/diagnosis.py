@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numatune.errors import LaunchRefused, UsageError
+from numatune.errors import LaunchRefused, MachineError, UsageError
 from numatune.machine import Machine
 from numatune.placement.request import Request
 from numatune.rules.judge import judge
@@ -46,3 +46,5 @@ def placed(machine: Machine, request: Request) -> Case:
         return Case(machine, request, release, runtime.simulate(machine, request, release))
     except LaunchRefused as refusal:
         return Case(machine, request, release, None, refusal)
+    except MachineError:  # too little is known of the machine to place anything
+        return Case(machine, request, release)

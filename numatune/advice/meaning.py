@@ -23,6 +23,8 @@ def nodes_mean(machine: Machine) -> Iterator[str]:
     """Say what the number of nodes means for a process."""
     nodes = memory_nodes(machine)
     packages = machine.packages_known
+    if machine.shows_nodes is None:
+        return
     if not machine.nodes:
         yield (
             "The kernel shows no NUMA node. ktransformers built with NUMA and kt-kernel exit at the"

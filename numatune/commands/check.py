@@ -8,7 +8,7 @@ import typer
 
 from numatune.commands import options as given
 from numatune.commands.output import Output
-from numatune.errors import UsageError
+from numatune.errors import MachineError, UsageError
 
 
 def check(
@@ -62,6 +62,11 @@ def check(
     ):
         raise UsageError("a launch of which runtime? add --runtime, as in ktransformers==0.2.1")
     machine = machine_of(source, root, synthetic, assume)
+    if machine.shows_nodes is None and machine.cpus is None:
+        raise MachineError(
+            f"{machine.source} states no CPU and no node; add --from the output of"
+            " `numactl --hardware`"
+        )
     judged = diagnose(machine, request)
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     failed = any(finding.severity in bad for finding in judged.findings)

@@ -15,10 +15,8 @@ def machine_of(
     """Read the machine. Raises MachineError, or UsageError where the options contradict."""
     from numatune.sources.read import read_machine
 
-    if source and len(source) > 1:
-        raise UsageError("--from can be given once")
     return read_machine(
-        source[0] if source else None,
+        source or None,
         root=root,
         synthetic=synthetic,
         assume=pairs("--assume", assume),

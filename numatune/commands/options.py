@@ -15,7 +15,7 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="FILE|DIR|-",
-        help="Read the machine from a file (numactl text), a folder with a /sys tree, or -.",
+        help="Read the machine from a file (numactl, lscpu, ...), a /sys tree, or -; repeatable.",
     ),
 ]
 Root = Annotated[

@@ -142,6 +142,11 @@ class Machine(NamedTuple):
         return self.core_count if self.cores is None else len(self.cores)
 
     @property
+    def shows_nodes(self) -> bool | None:
+        """Whether the kernel shows NUMA nodes; None where no source says so either way."""
+        return True if self.nodes else None if "nodes" in self.gaps else False
+
+    @property
     def cpu_nodes(self) -> tuple[Node, ...]:
         """The nodes known to have CPUs."""
         return tuple(n for n in self.nodes if n.cpus)

@@ -100,6 +100,10 @@ def topology(machine: Machine) -> Document:
         "distances": None
         if table is None
         else {"node_ids": list(table.node_ids), "values": [list(row) for row in table.values]},
+        "gpus": None
+        if machine.gpus is None
+        else [{"name": g.name, "node_id": g.node_id, "cpus": text(g.cpus)} for g in machine.gpus],
+        "dimms": None if machine.dimms is None else [dict(d._asdict()) for d in machine.dimms],
         "online_cpus": text(machine.cpus),
         "offline_cpus": text(machine.offline_cpus),
         "gaps": list(machine.gaps),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numatune.errors import LaunchRefused
+from numatune.errors import LaunchRefused, MachineError
 from numatune.machine import CpuSet, Machine, Node
 from numatune.runtimes.kept import kept
 
@@ -87,6 +87,7 @@ def bindings(machine: Machine) -> dict[int, Bound]:
 def refusal(machine: Machine, runtime: str) -> LaunchRefused | None:
     """Return why libnuma ends a process that allocates a mask of all configured nodes, if so.
 
+    Raises MachineError where it is not known whether there are nodes.
     `numa_bitmask_alloc(0)` prints "request to allocate mask for invalid number" and exits
     (https://github.com/kvcache-ai/ktransformers/issues/1754).
     """
@@ -98,6 +99,10 @@ def refusal(machine: Machine, runtime: str) -> LaunchRefused | None:
             '"request to allocate mask for invalid number"',
             rule="memoryless-node",
             nodes=[node.id for node in machine.nodes],
+        )
+    if machine.shows_nodes is None:
+        raise MachineError(
+            f"{machine.source} states no NUMA nodes; add --from the output of `numactl --hardware`"
         )
     return LaunchRefused(
         f"the kernel shows no NUMA nodes (/sys/devices/system/node), so libnuma ends {runtime} at "

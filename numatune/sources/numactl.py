@@ -26,6 +26,8 @@ GAPS = ("cores", "packages", "cpu", "limits", "settings")
 #: first words of numactl is read.
 TEXT_LIMIT = 1 << 19
 BEFORE = 4000
+#: So many outputs are no paste of a terminal.
+MANY = 20
 
 #: What to tell first where nothing is usable.
 WORSE = ("damaged", "elided", "cut", "damaged-table")
@@ -166,7 +168,7 @@ def as_wrapped(read: list[Reading], source: tuple[Line, ...], ends_open: bool) -
     It is so where only then the text reads whole. Where it reads whole either way and not the
     same, what differs is unknown.
     """
-    joined = glued(source, START)
+    joined = glued(source, START) if len(read) < MANY else None
     if joined is None:
         return read
     found = outputs("\n".join(line.text for line in joined))
@@ -209,7 +211,7 @@ def with_lscpu(reading: Reading, found: Outputs) -> Reading:
     stated = {number: read_cpus(each.value).cpus for number, each in found.lscpu.items()}
     if not stated or set(stated) != {node.id for node in reading.nodes}:
         return reading
-    if any(node.cpus not in (None, stated[node.id]) for node in reading.nodes):
+    if any(None not in (n.cpus, stated[n.id]) and n.cpus != stated[n.id] for n in reading.nodes):
         message = f"lscpu in the same text gives other CPUs than numactl; {SUPPLY} alone"
         return reading._replace(warnings=(*reading.warnings, Warning("contradiction", message)))
     nodes: list[Node] = []

@@ -14,6 +14,7 @@ from numatune.machine.topology import Distances
 from numatune.sources.numactl_values import DOTS, JOINED, NODE_LIMIT, NOTE, NOTED
 
 CELL = re.compile(r"[ ]*(?:([0-9]{1,9})(?:([ ]*:)|(?=[\s|,\"'`;*\]]|$))|(\n)|(\S))", re.ASCII)
+ROW = r"(?a)[ ]*[0-9]+[ ]*:(?:[ ]+[0-9]+)+[ ]*$"
 CLOSING = frozenset("\"'`|*,;]")
 
 #: ACPI 6.5, section 5.2.17: distances are bytes, and 0 to 9 are reserved.
@@ -88,6 +89,8 @@ def read_table(text: str, is_cut: bool) -> Table:
                 return Table(problem="its rows are longer or more than its header row says")
         elif line_end:
             if cells.is_full:
+                if re.match(ROW, text[position : line_after(text, position)]):
+                    return Table(problem="it has more rows than its header row says")
                 is_cut = False
                 break
             if cells.rows and cells.rows[-1][1] and not cells.row_is_full:

@@ -4,25 +4,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import NamedTuple
 
 from numatune.errors import MachineError
 from numatune.machine import Limits, Machine, Settings
 
-#: How much of a text is read before the first words of a format, for its head and its prefixes.
-BEFORE = 8000
+#: What people put in place of lines that they leave out.
+ELISION = re.compile(
+    r"[\W_]{0,20}(?:\.{2,}|…)[\W_]{0,20}|\W{0,20}(?:snip|cut|omitted|skipped|etc)\b.{0,40}",
+    re.IGNORECASE,
+)
 
 
-def excerpt(text: str, sign: re.Pattern[str], limit: int, supply: str) -> str:
-    """Return the part of a text that starts shortly before a format's first words.
+class Window(NamedTuple):
+    """How much of a text around a format's words is read: lines before and after, characters."""
 
-    It has at most `limit` characters. Raises MachineError, with `supply` as what to do, where the
-    words are not there.
+    before: int
+    after: int
+    limit: int
+
+
+def excerpt(text: str, sign: re.Pattern[str], window: Window, supply: str) -> str:
+    """Return the lines of a text from a format's first words to its last, and some around them.
+
+    Raises MachineError, with `supply` as what to do, where there are no such words.
     """
-    found = sign.search(text)
-    if found is None:
+    first = sign.search(text)
+    if first is None:
         raise MachineError(f"there is nothing of this format in the text; {supply}")
-    start = max(0, found.start() - BEFORE)
-    return text[start : start + limit]
+    start = first.start()
+    for _ in range(window.before + 1):
+        start = max(0, text.rfind("\n", 0, start), first.start() - window.limit // 2)
+    stop = start + window.limit
+    last = first
+    for found in sign.finditer(text, first.end(), stop):
+        last = found
+    end = last.end()
+    for _ in range(window.after + 1):
+        place = text.find("\n", end, stop)
+        if place < 0:
+            return text[start:stop]
+        end = place + 1
+    return text[start:end]
 
 
 def described(machine: Machine, name: str, partial: Collection[str] = ()) -> Machine:

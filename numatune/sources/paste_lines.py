@@ -27,11 +27,6 @@ TIMES = (
     r"|[:-][0-9]+[:-]|[0-9]+\.[0-9]+"
 )
 
-#: A row of a table, quoted or not, but not its rule.
-ROW = r"(?:[^\w|]*|.*\S[:\]] *)\|.*\w.*\|"
-#: A table's rule or a code fence: punctuation alone.
-RULE = r"[|+=_`~:\- ]*(?:[|+]|[-=_]{3}|```|~~~)[|+=_`~:\- ]*"
-
 
 class Line(NamedTuple):
     """One line without its prefix; as pasted, it was `width` long and its text began at `start`."""
@@ -90,13 +85,18 @@ LEADING = r"[\W_]*"
 
 
 def without_bars(lines: list[Line]) -> list[Line]:
-    """Take the bars out of lines that are rows of a table, and leave out a table's rules."""
+    """Take the bars out of lines that are rows of a table, and leave out a table's rules.
+
+    A row ends in a bar and has another that does not follow on a word, as one of a shell would.
+    """
     bare = []
     for line in lines:
-        if re.fullmatch(ROW, line.text):
-            line = shortened(line, line.text.replace("|", " ").strip(" "))
-        elif "|" in line.text and re.fullmatch(RULE, line.text):
+        if "|" in line.text and not line.text.strip("|+=_:- "):
             continue
+        first = line.text.find("|")
+        head = line.text[: max(first, 0)].rstrip(" ")
+        if 0 <= first < len(line.text) - 1 and line.text[-1] == "|" and not head[-1:].isalpha():
+            line = shortened(line, line.text.replace("|", " ").strip(" "))
         bare.append(line)
     return bare
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from numatune.errors import UsageError
 from numatune.machine import Machine
 
 
 def read_machine(
-    source: str | os.PathLike[str] | None = None,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     root: str | os.PathLike[str] | None = None,
     text: str | None = None,
@@ -19,13 +19,15 @@ def read_machine(
 ) -> Machine:
     """Read a machine from at most one of four places; without any, this host.
 
-    `source` is a file in any known format, a folder with a /sys tree, or "-" for standard input.
+    `source` is a file in any known format, a folder with a /sys tree or an archive of one, or "-"
+    for standard input; of several, each fact is taken from the one that states it.
     `root` is a folder whose `sys` and `proc` are read in place of those of `/`. `text` is what a
     file would hold. `synthetic` is a description in hwloc's grammar ("pack:2 [numa(memory=512GB)]
     core:24 pu:2"). `assume` adds what the source does not say: packages, cores, threads_per_core,
     allowed_cpus, allowed_mems, affinity, start_cpu, cpu_quota, cmdline, settings.
 
-    Raises MachineError where nothing can be judged, UsageError where the call is wrong.
+    Raises MachineError where nothing can be judged or sources contradict each other, UsageError
+    where the call is wrong.
     """
     given = [name for name, value in (("source", source), ("root", root), ("text", text),
                                       ("synthetic", synthetic)) if value is not None]  # fmt: skip
@@ -40,7 +42,7 @@ def read_machine(
 
         machine = build(synthetic)
     elif source is not None:
-        machine = read_source(os.fspath(source))
+        machine = read_sources([source] if isinstance(source, str | os.PathLike) else source)
     else:
         from numatune.sources.sysfs import read_tree
 
@@ -53,6 +55,18 @@ def read_machine(
     return machine
 
 
+def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Machine:
+    """Read one or several sources of the same machine. Raises MachineError, UsageError."""
+    if not paths:
+        raise UsageError("no source is given")
+    readings = [read_source(os.fspath(path)) for path in paths]
+    if len(readings) == 1:
+        return readings[0]
+    from numatune.sources.merge import merged
+
+    return merged(readings)
+
+
 def read_source(path: str) -> Machine:
     """Read a file, a folder or standard input. Raises MachineError."""
     from numatune.sources.files import read_text, shown
@@ -62,6 +76,11 @@ def read_source(path: str) -> Machine:
         from numatune.sources.sysfs import read_tree
 
         return read_tree(path, shown_root(path))
+    if path != "-":
+        from numatune.sources.archive import is_archive, read_archive
+
+        if is_archive(path):
+            return read_archive(path, shown(os.path.basename(path)))
     text = read_text(path)
     return read_any(text, "standard input" if path == "-" else shown(os.path.basename(path)))
 

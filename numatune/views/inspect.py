@@ -25,6 +25,8 @@ def inspect_view(
     blocks += parts.cpu_line(machine)
     blocks += parts.picture(machine)
     blocks += parts.distance_table(machine)
+    blocks += parts.gpu_line(machine)
+    blocks += parts.dimm_line(machine)
     blocks += allowed(machine)
     blocks += parts.unknowns(machine)
     found = list(findings)

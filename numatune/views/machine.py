@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numatune.machine import CpuSet, Machine, Node
+from numatune.machine import CpuSet, Limits, Machine, Node
 from numatune.machine.likely import likely_packages, likely_threads_per_core
 from numatune.views.blocks import BAR_WIDTH, Block, Line, Span, Table, cells, line
 from numatune.words import clean, counted, listed, size
@@ -14,6 +14,7 @@ GAPS = {
     "cpu": ("CPU model", "`lscpu`"),
     "distances": ("distances", "`numactl --hardware`"),
     "memory": ("memory sizes", "`numactl --hardware`"),
+    "nodes": ("NUMA nodes", "`numactl --hardware`"),
     "cpus": ("CPUs of some nodes", "`numactl --hardware`"),
     "limits": ("limits of a process", "numatune on that host"),
     "settings": ("kernel settings", "numatune on that host"),
@@ -39,7 +40,7 @@ def summary(machine: Machine) -> Line:
     parts = []
     if machine.packages_known:
         parts.append(counted(machine.packages_known, "package"))
-    parts.append(counted(len(machine.nodes), "NUMA node") if machine.nodes else "no NUMA nodes")
+    parts.append(node_words(machine))
     parts.append(cpu_words(machine))
     sizes = [n.memory_total_bytes for n in machine.nodes if n.memory_total_bytes]
     if sizes:
@@ -55,6 +56,13 @@ def summary(machine: Machine) -> Line:
         Span(f"   from {clean(machine.source)}", "dim"),
         hang=2,
     )
+
+
+def node_words(machine: Machine) -> str:
+    """Return "2 NUMA nodes", "no NUMA nodes" or "NUMA nodes unknown"."""
+    if machine.shows_nodes is None:
+        return "NUMA nodes unknown"
+    return counted(len(machine.nodes), "NUMA node") if machine.nodes else "no NUMA nodes"
 
 
 def cpu_words(machine: Machine) -> str:
@@ -141,9 +149,8 @@ def node_cpu_words(machine: Machine, node: Node) -> str:
         return "CPUs unknown"
     if not node.cpus:
         return "no CPU"
-    if machine.cores is None:
-        return counted(len(node.cpus), "CPU")
-    return counted(sum(1 for c in machine.cores if c.cpus & node.cpus), "core")
+    cores = machine._replace(limits=Limits()).node_core_count(node.id)
+    return counted(len(node.cpus), "CPU") if cores is None else counted(cores, "core")
 
 
 def memory_words(node: Node) -> str:
@@ -182,6 +189,30 @@ def cpu_line(machine: Machine) -> list[Block]:
     return [line("  CPU  ", " · ".join(parts), hang=7)]
 
 
+def gpu_line(machine: Machine) -> list[Block]:
+    """Return which GPUs hang on which node."""
+    homes: dict[str, list[str]] = {}
+    for gpu in machine.gpus or ():
+        home = "node unknown" if gpu.node_id is None else f"node {gpu.node_id}"
+        homes.setdefault(home, []).append(clean(gpu.name))
+    parts = [f"{home}: {', '.join(names)}" for home, names in sorted(homes.items())]
+    return [line("  GPUs  ", "; ".join(parts), hang=8)] if parts else []
+
+
+def dimm_line(machine: Machine) -> list[Block]:
+    """Return how many memory slots are filled, and with what."""
+    slots = machine.dimms or ()
+    filled = [d for d in slots if d.size_bytes]
+    if not slots:
+        return []
+    kinds = {f"{size(d.size_bytes)} {clean(d.type or '')}".strip() for d in filled}
+    speeds = {d.speed_mts for d in filled if d.speed_mts}
+    words = f"{len(filled)} of {counted(len(slots), 'slot')} filled"
+    words += f" with {listed(sorted(kinds))}" if 0 < len(kinds) < 4 else ""
+    words += f" at {listed([str(s) for s in sorted(speeds)])} MT/s" if 0 < len(speeds) < 4 else ""
+    return [line("  DIMMs  ", words, hang=9)]
+
+
 def instruction_sets(machine: Machine) -> list[str] | None:
     """Return the instruction sets that matter, best first; None where the flags are unknown."""
     flags = machine.cpu.features
@@ -204,7 +235,7 @@ def unknowns(machine: Machine) -> list[Block]:
         blocks.append(line("  Likely  ", listed(guesses), "; `lscpu -e` would tell", hang=10))
     gaps: dict[str, list[str]] = {}
     for gap in machine.gaps:
-        if gap in GAPS:
+        if gap in GAPS and not (gap == "packages" and machine.packages_known):
             gaps.setdefault(GAPS[gap][1], []).append(GAPS[gap][0])
     if gaps:
         told = [f"{listed(what)} ({supply})" for supply, what in gaps.items()]

@@ -1,0 +1,234 @@
+"""Several readings of one machine joined: each fact from the source that states it.
+
+A contradiction names both values and stops: two outputs that disagree are two machines, or one
+machine at two times, and no answer about either would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from numatune.errors import MachineError
+from numatune.machine import (
+    Core,
+    Cpu,
+    CpuSet,
+    Distances,
+    Limits,
+    Machine,
+    Node,
+    Package,
+    Settings,
+    Warning,
+)
+
+T = TypeVar("T")
+
+MIB = 1 << 20
+
+
+def merged(readings: Sequence[Machine]) -> Machine:
+    """Join readings of one machine, the first first. Raises MachineError at a contradiction."""
+    machine = readings[0]
+    for other in readings[1:]:
+        machine = joined(machine, other)
+    return machine
+
+
+def joined(a: Machine, b: Machine) -> Machine:
+    """Join two readings."""
+    both = Pair(a, b)
+    offline = both.same("offline CPUs", a.offline_cpus, b.offline_cpus)
+    nodes = join_nodes(both, offline)
+    packages = join_packages(both)
+    machine = Machine(
+        source=f"{a.source} + {b.source}",
+        cpu=join_cpu(both),
+        nodes=nodes,
+        packages=packages,
+        distances=join_distances(both),
+        online_cpus=both.same("online CPUs", a.online_cpus, b.online_cpus),
+        offline_cpus=offline,
+        core_count=both.same("number of cores", a.cores_known, b.cores_known),
+        package_count=both.same("number of packages", a.packages_known, b.packages_known),
+        smt=both.same("threads a core", a.threads_per_core, b.threads_per_core),
+        is_guest=both.same("virtual machine", a.is_guest, b.is_guest),
+        gpus=a.gpus if a.gpus is not None else b.gpus,
+        dimms=a.dimms if a.dimms is not None else b.dimms,
+        limits=Limits(*map(first, a.limits, b.limits)),
+        settings=Settings(*map(first, a.settings, b.settings)),
+        origins=join_origins(both),
+    )
+    machine = machine._replace(cores=join_cores(both, machine))
+    known = {part for part in machine.origins if part not in a.gaps or part not in b.gaps}
+    gaps = tuple(gap for gap in dict.fromkeys((*a.gaps, *b.gaps)) if gap not in known)
+    return machine._replace(gaps=gaps, warnings=join_warnings(both, machine))
+
+
+class Pair:
+    """Two readings, and how a difference between them is told."""
+
+    def __init__(self, a: Machine, b: Machine) -> None:
+        self.a, self.b = a, b
+
+    def same(self, what: str, one: T | None, other: T | None) -> T | None:
+        """Return the value that either states. Raises MachineError where they differ."""
+        if one is not None and other is not None and one != other:
+            raise self.contradiction(what, one, other)
+        return other if one is None else one
+
+    def contradiction(self, what: str, one: object, other: object) -> MachineError:
+        """Return the error that names both values and both sources."""
+        return MachineError(
+            f"{what}: {one} in {self.a.source}, {other} in {self.b.source};"
+            " give outputs of one machine only"
+        )
+
+
+def first(one: Any, other: Any) -> Any:
+    """Return the first value that is known."""
+    return other if one is None else one
+
+
+def join_nodes(both: Pair, offline: CpuSet | None) -> tuple[Node, ...]:
+    """Join the nodes by id; a node may be missing where a format hides its kind."""
+    ours, theirs = ({n.id: n for n in m.nodes} for m in (both.a, both.b))
+    nodes = []
+    for node_id in sorted({*ours, *theirs}):
+        one, other = ours.get(node_id), theirs.get(node_id)
+        if one is None or other is None:
+            node = first(one, other)
+            if ours and theirs and node.cpus and node.memory_total_bytes != 0 and states_cpus(both):
+                side = both.b if other is None else both.a
+                raise MachineError(f"node {node_id} is missing in {side.source} but not in"
+                                   " the other; give outputs of one machine only")  # fmt: skip
+            nodes.append(node)
+            continue
+        nodes.append(
+            Node(
+                node_id,
+                join_node_cpus(both, node_id, one.cpus, other.cpus, offline),
+                join_sizes(both, node_id, one.memory_total_bytes, other.memory_total_bytes),
+                first(one.memory_free_bytes, other.memory_free_bytes),
+                one.kind if one.kind != "unknown" else other.kind,
+            )
+        )
+    return tuple(nodes)
+
+
+def states_cpus(both: Pair) -> bool:
+    """Tell whether both readings list nodes with their CPUs."""
+    return all(any(n.cpus for n in m.nodes) for m in (both.a, both.b))
+
+
+def join_node_cpus(
+    both: Pair, node_id: int, one: CpuSet | None, other: CpuSet | None, offline: CpuSet | None
+) -> CpuSet | None:
+    """Join a node's CPUs; a source may still list those that are offline."""
+    if one is not None and other is not None and offline:
+        one, other = one - offline, other - offline
+    return both.same(f"CPUs of node {node_id}", one, other)
+
+
+def join_sizes(both: Pair, node_id: int, one: int | None, other: int | None) -> int | None:
+    """Join a node's memory sizes; formats round to a MiB, and the finer value is kept."""
+    if one is None or other is None:
+        return first(one, other)  # type: ignore[no-any-return]
+    if abs(one - other) > MIB:
+        raise both.contradiction(f"memory of node {node_id} in bytes", one, other)
+    return other if one % MIB == 0 else one
+
+
+def join_packages(both: Pair) -> tuple[Package, ...] | None:
+    """Join the packages: their sets of CPUs must agree."""
+    one, other = both.a.packages, both.b.packages
+    if one is not None and other is not None:
+        sets = [{p.cpus for p in packages} for packages in (one, other)]
+        if sets[0] != sets[1]:
+            raise both.contradiction("packages", texts(sets[0]), texts(sets[1]))
+    return first(one, other)  # type: ignore[no-any-return]
+
+
+def join_cores(both: Pair, machine: Machine) -> tuple[Core, ...] | None:
+    """Join the cores, and say of each in which node and package it lies."""
+    one, other = both.a.cores, both.b.cores
+    if one is not None and other is not None:
+        sets = [{c.cpus for c in cores} for cores in (one, other)]
+        if sets[0] != sets[1]:
+            raise both.contradiction("cores", texts(sets[0] - sets[1]), texts(sets[1] - sets[0]))
+    cores: tuple[Core, ...] | None = first(one, other)
+    if cores is None:
+        return None
+    node_of = {cpu: n.id for n in reversed(machine.nodes) for cpu in n.cpus or ()}
+    package_of = {cpu: p.id for p in machine.packages or () for cpu in p.cpus}
+    return tuple(
+        core._replace(
+            node_id=first(core.node_id, node_of.get(core.cpus.first())),
+            package_id=first(core.package_id, package_of.get(core.cpus.first())),
+        )
+        for core in cores
+    )
+
+
+def texts(sets: set[CpuSet]) -> str:
+    """Return some CPU sets in words, the first few of them."""
+    words = [str(s) for s in sorted(sets, key=lambda s: s.mask)]
+    return "; ".join(words[:4]) + ("; ..." if len(words) > 4 else "")
+
+
+def join_distances(both: Pair) -> Distances | None:
+    """Join the distances: where both state one it must be the same, and the larger table stays."""
+    one, other = both.a.distances, both.b.distances
+    if one is None or other is None:
+        return first(one, other)  # type: ignore[no-any-return]
+    for start in one.node_ids:
+        for end in one.node_ids:
+            value = one.between(start, end)
+            both.same(f"distance from node {start} to {end}", value, other.between(start, end))
+    return one if len(one.node_ids) >= len(other.node_ids) else other
+
+
+def join_cpu(both: Pair) -> Cpu:
+    """Join what is known of the CPU."""
+    one, other = both.a.cpu, both.b.cpu
+    models = [None if m is None else " ".join(m.split()) for m in (one.model, other.model)]
+    return Cpu(
+        both.same("architecture", one.architecture, other.architecture),
+        first(one.vendor, other.vendor),
+        both.same("CPU model", *models),
+        first(one.features, other.features),
+    )
+
+
+def join_origins(both: Pair) -> dict[str, str]:
+    """Name for each part the source that stated it first."""
+    return {
+        part: f"{name} ({machine.source})" if not name.endswith(")") else name
+        for machine in (both.b, both.a)
+        for part, name in machine.origins.items()
+    }
+
+
+#: Warning codes that say that a source lacks a part -> the part.
+LACKS = {
+    "nodes-incomplete": "nodes",
+    "node-cpus-unknown": "nodes",
+    "distances-missing": "distances",
+    "memory-unknown": "memory",
+    "cores-unknown": "cores",
+    "packages-unknown": "packages",
+}
+
+
+def join_warnings(both: Pair, machine: Machine) -> tuple[Warning, ...]:
+    """Keep every warning, but those of a part that the other source states wholly."""
+
+    def kept(warning: Warning, other: Machine) -> bool:
+        if warning.code == "no-numa-information":
+            return not machine.nodes
+        part = LACKS.get(warning.code)
+        return part not in other.origins or part in other.gaps
+
+    mine = [w for w in both.a.warnings if kept(w, both.b)]
+    return tuple(dict.fromkeys(mine + [w for w in both.b.warnings if kept(w, both.a)]))
