@@ -18,12 +18,13 @@ ALLOWED = {
     "rules": {"machine", "placement", "runtimes", "knowledge"},
     "advice": {"machine", "placement", "runtimes", "rules", "knowledge"},
     "sources": {"machine", "knowledge"},
+    "policy": {"rules"},
     "views": {"machine", "placement", "runtimes", "rules", "advice"},
     "render": {"machine", "placement", "rules", "advice", "views"},
 }
 
 #: The parts that may open files.
-READERS = {"sources"}
+READERS = {"sources", "policy"}
 
 
 def imports_of(path: Path) -> set[str]:

@@ -13,8 +13,15 @@ from numatune.errors import MachineError, UsageError
 
 def check(
     fail_on: Annotated[
-        str, typer.Option(metavar="SEVERITY", help="Exit 1 from this severity on.")
-    ] = "critical",
+        str | None,
+        typer.Option(
+            metavar="SEVERITY", help="Exit 1 from this severity on.", show_default="critical"
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A YAML file with fail_on and rules to ignore."),
+    ] = None,
     threads: given.Threads = None,
     runtime: given.Runtime = None,
     numa_build: given.NumaBuild = None,
@@ -39,11 +46,12 @@ def check(
     from numatune.commands.machine import machine_of
     from numatune.commands.request import chosen_runtimes, request_from
     from numatune.diagnosis import diagnose
-    from numatune.rules.rule import SEVERITIES
+    from numatune.policy import Policy, load, severity
 
     out = Output.of(json, format, output, color, quiet, verbose)
-    if fail_on not in SEVERITIES:
-        raise UsageError(f"--fail-on {fail_on!r} is not known; known: {', '.join(SEVERITIES)}")
+    rules = Policy() if policy is None else load(policy)
+    if fail_on is not None:
+        rules = rules._replace(fail_on=severity(fail_on, "--fail-on"))
     chosen = chosen_runtimes(runtime)
     if len(chosen) > 1:
         raise UsageError("check judges one launch; give --runtime once")
@@ -68,25 +76,19 @@ def check(
             " `numactl --hardware`"
         )
     judged = diagnose(machine, request)
-    bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    failed = any(finding.severity in bad for finding in judged.findings)
+    findings, ignored = rules.split(judged.findings)
+    skipped = (*judged.skipped, *ignored)
+    failed = rules.fails(findings)
     if out.format == "json":
         from numatune.render import json as document
 
         verdict = "fail" if failed else "pass"
+        stated = {"file": rules.file, "fail_on": rules.fail_on, "ignore": dict(rules.ignore)}
         out.write(
-            document.render(
-                document.check_document(
-                    machine, {"fail_on": fail_on}, judged.findings, judged.skipped, verdict
-                )
-            )
+            document.render(document.check_document(machine, stated, findings, skipped, verdict))
         )
     else:
         from numatune.views.check import check_view
 
-        out.print(
-            check_view(
-                machine, judged.findings, judged.skipped, judged.good, verbosity=out.verbosity
-            )
-        )
+        out.print(check_view(machine, findings, skipped, judged.good, verbosity=out.verbosity))
     return int(failed)

@@ -25,6 +25,10 @@ def inspect(
 
     out = Output.of(json, format, output, color, quiet, verbose)
     machine = machine_of(source, root, synthetic, assume)
+    if machine.source == "this host" and machine.cpu.model is None:
+        from numatune.sources.host import with_cpu_model
+
+        machine = with_cpu_model(machine)
     findings = judge(Case(machine)).findings
     if out.format == "json":
         from numatune.render import json as document

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.errors import OutputError, UsageError
-from numatune.views.blocks import Block
+
+if TYPE_CHECKING:
+    from numatune.views.blocks import Block
 
 
 class Output(NamedTuple):

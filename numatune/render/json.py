@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numatune
 from numatune.machine import CpuSet, Limits, Machine, Node, Warning
-from numatune.placement.placement import Worker
-from numatune.placement.request import Request
-from numatune.placement.sweep import Sweep
 from numatune.rules.rule import Finding, Rule, Skipped
 
 if TYPE_CHECKING:
     from numatune.advice.plan import Launch, Plan
     from numatune.advice.recommendation import Recommendation
+    from numatune.placement.placement import Worker
+    from numatune.placement.request import Request
+    from numatune.placement.sweep import Sweep
 
 SCHEMA_VERSION = 1
 

@@ -1,10 +1,10 @@
 """A recorded /sys and /proc tree in a tar archive, as hwloc-gather-topology and others make them.
 
-An archive comes from elsewhere, and is read twice over with care: what the readers of a tree could
-look at is gathered in memory, everything else is passed over, and only if all of it is in order is
-that part written to a private folder, read from there, and removed. An archive is refused whole
-where a path or a link leads out of it, and where it holds a device, a FIFO, a sparse file, or more
-than one tree. Links that no reader follows are left out.
+An archive comes from elsewhere. What the readers of a tree could look at is gathered in memory, all
+else is passed over; only when the archive was in order to its end is that part written to a private
+folder, read from there, and removed. An archive is refused whole where a path or a link leads out
+of it, and where it holds a device, a FIFO, a sparse file, a name that cannot be shown, or more than
+one tree. Links that no reader follows are left out.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
+from io import FileIO
+from typing import TYPE_CHECKING
 
 from numatune.errors import MachineError
 from numatune.machine import Machine
 from numatune.sources.archive_members import BLOCK, is_header
 from numatune.sources.archive_stream import Unpacked, compression
-from numatune.sources.archive_tree import Entry, Link, gather
 from numatune.sources.tree import FLAGS, NO_LINK, SUPPLY
+
+if TYPE_CHECKING:
+    from numatune.sources.archive_tree import Entry
 
 #: A folder in memory, which Linux has. On a disk a small file costs up to half a millisecond, and
 #: a machine of 4096 CPUs has 50,000 of them.
@@ -34,9 +38,7 @@ def is_archive(path: str) -> bool:
     A text that is compressed counts, so that it is said what is wrong with it.
     """
     try:
-        with open(os.open(path, FLAGS), "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return False
+        with opened(path) as file:
             head = file.read(BLOCK)
     except (OSError, ValueError):
         return False
@@ -49,13 +51,15 @@ def read_archive(path: str, label: str) -> Machine:
     `label` is how the source is named to the user. Raises MachineError where the archive is
     damaged, is not safe to take, or holds no tree or several.
     """
+    from numatune.sources.archive_tree import gather
     from numatune.sources.sysfs import read_tree
 
     try:
-        with open(os.open(path, FLAGS), "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise MachineError(f"{label} is not a file; {SUPPLY}")
+        with opened(path) as file:
             tree = gather(Unpacked(file, label))
+    except (OSError, ValueError) as error:
+        raise failure(label, "could not be read", error) from None
+    try:
         with private_folder(tree) as folder:
             write_tree(tree, folder)
             try:
@@ -63,9 +67,22 @@ def read_archive(path: str, label: str) -> Machine:
             except MachineError as error:
                 # The user knows the archive, not the folder.
                 raise MachineError(str(error).replace(folder, label)) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise MachineError(f"{label} could not be unpacked ({reason}); {SUPPLY}") from None
+    except (OSError, UnicodeError) as error:
+        raise failure(label, "could not be unpacked into a private folder", error) from None
+
+
+def opened(path: str) -> FileIO:
+    """Open a regular file without waiting for anybody. Raises OSError, ValueError."""
+    file = FileIO(path, opener=lambda name, flags: os.open(name, flags | FLAGS))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("it is not a regular file")
+    return file
+
+
+def failure(label: str, what: str, error: Exception) -> MachineError:
+    """Return the error that names what the system said."""
+    return MachineError(f"{label} {what} ({getattr(error, 'strerror', None) or error}); {SUPPLY}")
 
 
 @contextlib.contextmanager
@@ -100,15 +117,18 @@ def memory_folder(tree: dict[str, Entry]) -> str | None:
 
 
 def write_tree(tree: dict[str, Entry], folder: str) -> None:
-    """Write a gathered tree into an empty folder. Raises OSError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0)
+    """Write a gathered tree into an empty folder. Raises OSError, UnicodeError."""
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, flags | NO_LINK, 0o600)
+
     for path, entry in tree.items():
         if entry is None:
             os.mkdir(f"{folder}/{path}", 0o700)
         elif isinstance(entry, bytes):
-            with open(os.open(f"{folder}/{path}", flags, 0o600), "wb", buffering=0) as file:
+            with open(f"{folder}/{path}", "xb", opener=create) as file:
                 file.write(entry)
     # As long as there is no link, none can lead a file to elsewhere.
     for path, entry in tree.items():
-        if isinstance(entry, Link):
+        if entry is not None and not isinstance(entry, bytes):
             os.symlink(entry.target, f"{folder}/{path}")

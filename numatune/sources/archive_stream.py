@@ -11,7 +11,8 @@ import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from io import FileIO
+from typing import Any, NamedTuple
 
 from numatune.errors import MachineError
 from numatune.sources.tree import SUPPLY
@@ -23,7 +24,7 @@ MEMORY_LIMIT = 128 << 20
 #: Compressed streams in one file; pbzip2 and bgzip begin a new one every 64 KB or more.
 STREAM_LIMIT = 10_000
 #: Seconds of this thread's own work; the largest recorded machine needs less than one.
-WORK_LIMIT = 6.0
+WORK_LIMIT = 5.0
 CHUNK = 64 << 10
 
 BZIP2_BLOCKS = (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
@@ -81,7 +82,7 @@ def zstd_codec() -> Codec:
 class Unpacked:
     """The unpacked bytes of an open archive. Whatever goes wrong raises MachineError."""
 
-    def __init__(self, file: BinaryIO, label: str) -> None:
+    def __init__(self, file: FileIO, label: str) -> None:
         """`label` is how the archive is named to the user."""
         self.label = label
         self.position = 0

@@ -197,7 +197,7 @@ def problems_of(
     for array in (b for b in blocks if b.kind == 16):
         announced = array.fields.get("Number Of Devices", "")
         there = sum(s.fields.get("Array Handle", "").lower() == array.handle for s in slots)
-        if array.handle and announced.isdigit() and len(announced) < 6:
+        if array.handle and re.fullmatch(r"[0-9]{1,5}", announced):
             missing = int(announced) - there
             if missing > 0 and array.fields.get("Use") == "System Memory":
                 problems.append(f"{missing} of the {announced} slots that the board announces are "

@@ -44,6 +44,25 @@ def read_text(path: str) -> str:
         raise MachineError(f"{name} could not be read ({reason}); {SUPPLY}") from None
 
 
+def is_binary(path: str) -> bool:
+    """Tell whether a regular file starts with bytes that no text has; never raises."""
+    import stat
+
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return False
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return False  # what is read of a pipe is gone
+        head = os.read(handle, 512)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return any(byte < 9 for byte in head)
+
+
 def is_readable_kind(file: BinaryIO) -> bool:
     """Tell whether a file has an end to read to: a regular file, a pipe or a socket."""
     import stat

@@ -25,7 +25,7 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format("numactl", ("node", "NUMA")),
-    Format("lscpu_json", ("lscpu", "cpus")),
+    Format("lscpu_json", ('"field', '"cpu', '"lscpu', '"cpus')),
     Format("lscpu_table", ("CPU",)),
     Format("lscpu_text", ("CPU", "NUMA"), is_translated=True),
     Format("hwloc_xml", ("object",)),

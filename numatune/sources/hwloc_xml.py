@@ -14,6 +14,7 @@ from numatune.errors import MachineError
 from numatune.machine import CpuSet, Limits, Machine, Node, Warning
 from numatune.sources import xml_safe
 from numatune.sources.hwloc_nodes import (
+    NODE_LIMIT,
     SUPPLY,
     Spot,
     cpus_without_node,
@@ -112,15 +113,15 @@ def spots_of(found: Found, extent: Extent) -> list[Spot]:
         is_added = "DAXDevice" in infos or is_dax(subtype)
         spots.append(Spot(number, local, memory_of(element), kind, is_added))
     hidden = hidden_ids(found.root, found.nodes)
-    if len(hidden) > 64:
-        return spots
-    for number in hidden:
-        local = None
-        if not extent.left_out:
-            local = CpuSet(cpu for cpu, pu in found.pus.items()
-                           if number in (set_of(pu, "complete_nodeset") or ()))  # fmt: skip
-        spots.append(Spot(number, local))
-    return spots
+    if len(hidden) > NODE_LIMIT:
+        raise MachineError(f"the XML names more than {NODE_LIMIT} NUMA nodes")
+    beside: dict[int, list[int]] = {number: [] for number in hidden}
+    for cpu, pu in found.pus.items() if hidden else ():
+        for number in (set_of(pu, "complete_nodeset") or CpuSet()) & hidden:
+            beside[number].append(cpu)
+    return spots + [
+        Spot(number, None if extent.left_out else CpuSet(cpus)) for number, cpus in beside.items()
+    ]
 
 
 def limits_of(found: Found, extent: Extent) -> Limits:

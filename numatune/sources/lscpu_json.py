@@ -37,6 +37,7 @@ SUPPLY = "paste the whole output of `lscpu -J`"
 START = re.compile(r'"(?:lscpu|cpus)"\s*:\s*\[')
 #: The same with the quotes of a string that holds the JSON.
 ESCAPED = re.compile(r'\\"(?:lscpu|cpus)\\"\s*:\s*\[')
+BLANK_LINES = re.compile(r"\n\s+(?=\n)")
 #: What a field or a row of a CPU has.
 STATED = re.compile(r'\\?"(?:field\\?"\s*:\s*\\?"|cpu\\?"\s*:\s*(?:\\?")?[0-9])')
 #: Where a line of JSON starts behind a prefix.
@@ -65,19 +66,13 @@ def read(text: str, label: str) -> Machine:
     rows of one text contradict each other.
     """
     plain, undone = cleaned(text)
-    summaries: list[list[Statement]] = []
-    tables: list[Table] = []
-    problems: dict[str, None] = {}
-    found = START.search(plain)
-    while found:
-        block = Block(plain, found.end())
-        if "lscpu" in found.group():
-            summaries.append(list(statements_of(block)))
-        else:
-            tables.append(table_of(block))
-        if block.problem:
-            problems[block.problem] = None
-        found = START.search(plain, block.end)
+    summaries, tables, problems = blocks_of(plain)
+    if problems:
+        lines = unprefixed(BLANK_LINES.sub("\n", plain), LINE)
+        if lines.marked:
+            plain = "\n".join(line.text for source in lines.sources for line in source)
+            summaries, tables, problems = blocks_of(plain)
+            undone.append("prefixes of lines")
     machine = joined(summaries, [table for table in tables if table.rows], label, undone)
     for problem in problems:
         machine = machine.warned("incomplete", f"{problem}; {SUPPLY}")
@@ -85,6 +80,26 @@ def read(text: str, label: str) -> Machine:
         machine = machine.warned("too-long", f"only {TEXT_LIMIT} of {len(text)} characters were "
                                  f"read; {SUPPLY} alone")  # fmt: skip
     return machine
+
+
+def blocks_of(
+    text: str,
+) -> tuple[list[list[Statement]], list[Table], dict[str, None]]:
+    """Return the summaries and the tables in a text, and what is wrong with them."""
+    summaries: list[list[Statement]] = []
+    tables: list[Table] = []
+    problems: dict[str, None] = {}
+    found = START.search(text)
+    while found:
+        block = Block(text, found.end())
+        if "lscpu" in found.group():
+            summaries.append(list(statements_of(block)))
+        else:
+            tables.append(table_of(block))
+        if block.problem:
+            problems[block.problem] = None
+        found = START.search(text, block.end)
+    return summaries, tables, problems
 
 
 def joined(
@@ -124,10 +139,6 @@ def cleaned(text: str) -> tuple[str, list[str]]:
         if changed != text:
             undone.append(what)
             text = changed if changed.isascii() else plain_characters(changed)
-    lines = unprefixed(text, LINE)
-    if lines.marked:
-        undone.append("prefixes of lines")
-        text = "\n".join(line.text for source in lines.sources for line in source)
     return text, undone
 
 

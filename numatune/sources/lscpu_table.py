@@ -8,7 +8,7 @@ empty, separates by commas, and by default puts one more comma before the caches
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from numatune.machine import Machine
@@ -21,18 +21,21 @@ from numatune.sources.paste_lines import Line, unprefixed
 
 NAME = "lscpu -e"
 
-#: 8192 CPUs with all columns have 1.5 MB; of a longer text the part from the first header is read.
-TEXT_LIMIT = 4 << 20
+#: 8192 CPUs with all columns have 1.2 MB; of a longer text the part from the first header is read.
+TEXT_LIMIT = 2 << 20
 BEFORE = 4000
 #: As much is parsed to tell whether a header has rows.
 GLANCE = 1 << 16
 GLANCES = 10
+#: So many lines with "CPU" may stand before a header, and so long may one be.
+MOST_LINES = 100_000
+LONGEST = 1000
 
 CACHES = r"L[0-9][a-z]?(?::L[0-9][a-z]?)*"
 COLUMN = rf"(?:{'|'.join(map(re.escape, sorted(COLUMNS, reverse=True)))}|{CACHES})"
 #: The header of a table: one column of ids besides CPU at least.
-SPACED = re.compile(rf"(?<![^\W_]){COLUMN}(?:[ \t]+{COLUMN})+(?![^\s|\"'`*])")
-COMMAED = re.compile(rf"(?<![^\W_])(?i:{COLUMN})(?:,(?i:{COLUMN})?)+(?![^\s|\"'`*])")
+SPACED = re.compile(rf"(?<![^\W_]){COLUMN}(?:[ \t]+{COLUMN}){{1,30}}(?![^\s|\"'`*])")
+COMMAED = re.compile(rf"(?<![^\W_])(?i:{COLUMN})(?:,(?i:{COLUMN})?){{1,30}}(?![^\s|\"'`*])")
 HEADER = re.compile(f"{SPACED.pattern}|{COMMAED.pattern}")
 #: The mark before the header of `-p`.
 COMMENT = re.compile(rf"^# *(?={COMMAED.pattern})", re.MULTILINE)
@@ -42,8 +45,8 @@ COMMAND = re.compile(
 )
 #: Where a line of a table starts behind a prefix.
 START = re.compile(
-    rf"{HEADER.pattern}|(?:-(?= +[0-9])|[0-9.]+)(?: +[0-9.-]+){{2,9}} +[0-9]+(?::[0-9]+)+"
-    r"|[0-9]+,[0-9-]*,[0-9-]*,[0-9-]*,,[0-9]",
+    rf"{HEADER.pattern}|(?<![\w.])(?:-(?= +[0-9])|[0-9.]+)(?: +[0-9.-]+){{2,9}} +[0-9]+(?::[0-9]+)+"
+    r"|(?<![\w.])[0-9]+,[0-9-]*,[0-9-]*,[0-9-]*,,[0-9]",
     re.ASCII,
 )
 
@@ -62,13 +65,26 @@ NOTED = "notes after values"
 
 def recognises(text: str) -> bool:
     """Tell whether there is a table of lscpu with a row in a text, damaged or not."""
-    for found in islice(HEADER.finditer(text), GLANCES):
-        if header_of(found.group()):
-            start = max(0, text.rfind("\n", 0, found.start()))
-            if any(table.rows for table in parsed(text[start : start + GLANCE])[0]):
-                return True
-    cleaned = clean(text[:TEXT_LIMIT])
-    return bool(cleaned.undone) and any(table.rows for table in parsed(text[:TEXT_LIMIT])[0])
+    for start in islice(headers(text), GLANCES):
+        if any(table.rows for table in parsed(text[start : start + GLANCE])[0]):
+            return True
+    cleaned = clean(text[:GLANCE])
+    return bool(cleaned.undone) and any(table.rows for table in parsed(text[:GLANCE])[0])
+
+
+def headers(text: str) -> Iterator[int]:
+    """Yield where lines start that have the header of a table. lscpu writes "CPU" in capitals."""
+    place = text.find("CPU")
+    for _ in range(MOST_LINES):
+        if place < 0:
+            return
+        start = text.rfind("\n", 0, place) + 1
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        found = HEADER.search(text, max(start, place - LONGEST), min(end, place + LONGEST))
+        if found and header_of(found.group()):
+            yield start
+        place = text.find("CPU", max(end, place + 1))
 
 
 def header_of(words: str) -> tuple[str, ...]:
@@ -83,8 +99,7 @@ def read(text: str, label: str) -> Machine:
 
     Raises MachineError where there is no table with a row.
     """
-    found = HEADER.search(text) if len(text) > TEXT_LIMIT else None
-    start = max(0, found.start() - BEFORE) if found else 0
+    start = max(0, next(headers(text), 0) - BEFORE) if len(text) > TEXT_LIMIT else 0
     part = text[start : start + TEXT_LIMIT]
     tables, undone = parsed(part, start + len(part) >= len(text))
     machine = read_tables(tables, label, NAME, undone)

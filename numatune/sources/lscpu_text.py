@@ -26,12 +26,11 @@ NAME = "lscpu"
 TEXT_LIMIT = 1 << 20
 BEFORE = 4000
 
-#: Labels that only lscpu has, or nearly so, not as strings of `lscpu -J`.
+#: Labels that only lscpu has, or nearly so.
 SIGN = re.compile(
-    r'(?<!"field": ")(?<!"field":")'
     r"(?:Thread\(s\) per core|Core\(s\) per (?:socket|cluster)|CPU socket\(s\)|Socket\(s\)"
-    r"|O(?:n|ff)-line CPU\(s\) (?:list|mask)|NUMA node\(s\)|NUMA node ?[0-9]{1,4} CPU\(s\))\s*:"
-    r"|^\W*(?:Model name|CPU\(s\)|Vendor ID):[ \t]+\S",
+    r"|O(?:n|ff)-line CPU\(s\) (?:list|mask)|NUMA node\(s\)|NUMA node ?[0-9]{1,4} CPU\(s\))[ \t]*:"
+    r"|^[^\w\n]*(?:Model name|CPU\(s\)|Vendor ID):[ \t]+\S",
     re.MULTILINE,
 )
 #: `virsh nodeinfo` shares labels with lscpu.
@@ -70,14 +69,23 @@ TOO_LONG = (
 
 def recognises(text: str) -> bool:
     """Tell whether there is a text output of lscpu in a text, damaged or not."""
-    if SIGN.search(text):
+    if first_sign(text) >= 0:
         return VIRSH not in text or bool(NOT_VIRSH.search(text))
-    if any(label in text for label in translations(TELLING)) and shows_label(text[:TEXT_LIMIT]):
+    first = text[:TEXT_LIMIT]
+    if any(label in first for label in translations(TELLING)) and shows_label(first):
         return True
-    cleaned = clean(text[:TEXT_LIMIT])
+    cleaned = clean(first)
     if not cleaned.undone and cleaned.text.isascii():
         return False
-    return bool(SIGN.search(cleaned.text)) or shows_label(cleaned.text)
+    return first_sign(cleaned.text) >= 0 or shows_label(cleaned.text)
+
+
+def first_sign(text: str) -> int:
+    """Return where the first label of lscpu is that is no string of `lscpu -J`, -1 without one."""
+    for found in SIGN.finditer(text):
+        if "field" not in text[max(0, found.start() - 12) : found.start()]:
+            return found.start()
+    return -1
 
 
 def shows_label(text: str) -> bool:
@@ -123,11 +131,7 @@ def excerpt(text: str) -> str:
     """Return the part of a long text that starts shortly before the first words of lscpu."""
     if len(text) <= TEXT_LIMIT:
         return text
-    found = SIGN.search(text)
-    places = [found.start()] if found else [
-        place for place in map(text.find, translations(TELLING)) if place >= 0
-    ]  # fmt: skip
-    start = max(0, min(places, default=0) - BEFORE)
+    start = max(0, first_sign(text) - BEFORE)
     return text[start : start + TEXT_LIMIT]
 
 

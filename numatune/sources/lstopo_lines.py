@@ -203,10 +203,11 @@ def build(tree: Tree, lines: list[tuple[int, str]]) -> None:
     tree.is_flat = not is_regular([indent for indent, _ in lines], lines)
     stack: list[tuple[int, Object]] = []
     latest: dict[str, Object] = {}
+    unread = []
     for indent, line in lines:
         parts = [OBJECT.match(part) for part in JOIN.split(line)]
         if any(part is None or "#" in INSIDE.sub("", part["rest"]) for part in parts):
-            tree.lacks("damaged", f"a line of lstopo can't be read ({line[:60]!r})")
+            unread.append(line[:60])
         while stack and stack[-1][0] >= indent:
             stack.pop()
         place = stack[-1][1] if stack else None
@@ -224,6 +225,9 @@ def build(tree: Tree, lines: list[tuple[int, str]]) -> None:
                     outer.inner.append(each)
         if place is not None:
             stack.append((indent, place))
+    if unread:
+        others = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        tree.lacks("damaged", f"a line of lstopo{others} can't be read ({unread[0]!r})")
 
 
 def is_regular(indents: list[int], lines: list[tuple[int, str]]) -> bool:

@@ -61,7 +61,7 @@ def read(text: str, label: str) -> Machine:
     from numatune.sources.paste import clean
     from numatune.sources.paste_lines import unprefixed
 
-    cleaned = clean(excerpt(text, WORDS, Window(12, 45, 1 << 21), SUPPLY))
+    cleaned = clean(excerpt(text, WORDS, Window(6, 6, 1 << 21), SUPPLY))
     lines = unprefixed(cleaned.text, START)
     if len(lines.sources) > 1:
         raise MachineError(f"the text holds numastat of several machines; {SUPPLY} of one")

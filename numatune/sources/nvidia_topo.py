@@ -22,9 +22,11 @@ SUPPLY = "give the whole output of `nvidia-smi topo -m`, unwrapped"
 
 AFFINITY = re.compile(r"CPU\s{1,20}Affinity\b")
 COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+#: What stands between two devices.
+LINK = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|SOC|NV[0-9]{1,3}|C2C|N/A")
 FIRST_ROW = re.compile(
     r"GPU[0-9]{1,3}[ \t\xa0]{1,40}X[ \t\xa0]{1,40}"
-    r"(?:SYS|NODE|PHB|PXB|PIX|PSB|NV[0-9]|C2C|N/A|[0-9]{1,5}(?:[-,][0-9]|[ \t\xa0\r\n]))"
+    r"(?:SYS|NODE|PHB|PXB|PIX|PSB|SOC|NV[0-9]|C2C|N/A|[0-9]{1,5}(?:[-,][0-9]|[ \t\xa0\r\n]))"
 )
 #: The words at which the window around the table starts and ends.
 WORDS = re.compile(rf"{FIRST_ROW.pattern}|{AFFINITY.pattern}|GPU[0-9]{{1,3}}[ \t\xa0]+[NPS][A-Z]")
@@ -33,13 +35,7 @@ GPU = re.compile(r"GPU[0-9]{1,3}")
 MARKS = " \t\xa0>|#*`"
 #: A line number before a line.
 NUMBERED = re.compile(r"[0-9]{1,6}[:.|)]?")
-ROW = re.compile(r"^[^\w\n]{0,40}GPU[0-9]{1,3}[ \t]{1,40}X[ \t]", re.MULTILINE)
-TAIL = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
-HEADER = re.compile(r"(?:^|[ \t])GPU[0-9]{1,3}\b.*?(?=CPU\s+Affinity)", re.DOTALL)
-ROW = re.compile(
-    r"(?:^|(?<=[^\w]))(GPU[0-9]{1,3})(?=[ \t]+(?:X|SYS|NODE|PHB|PXB|PIX|NV[0-9]{1,3}|N/A)\b)"
-)
-LINK = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|NV[0-9]{1,3}|N/A|C2C")
+ROW = re.compile(rf"(?:^|(?<=[^\w]))(GPU[0-9]{{1,3}})(?=[ \t]+(?:{LINK.pattern})(?!\w))")
 #: What a row may go on with in a next line.
 CELL = re.compile(rf"(?:{LINK.pattern}|[0-9][0-9,.-]{{0,300}})")
 WIDTH_LIMIT = 1000
@@ -89,6 +85,9 @@ def read(text: str, label: str) -> Machine:
     lost = [name for name in names if GPU.fullmatch(name) and name not in gpus]
     if lost:
         text = f"{', '.join(lost[:8])} of the table's head have no row; {SUPPLY}"
+        warnings.append(Warning("incomplete", text))
+    elif not names:
+        text = f"the head of the table is missing, and with it, maybe, GPUs; {SUPPLY}"
         warnings.append(Warning("incomplete", text))
     return described(Machine(label, gpus=tuple(gpus.values()), warnings=tuple(warnings)), NAME)
 
@@ -146,10 +145,13 @@ def rows_of(text: str, links: int | None, columns: list[str]) -> list[Row]:
             cells += "\n" + rest
         row = row_of(found[1], cells.rstrip("\r\n "), links, columns)
         if row is not None:
-            ends_text = place == len(lines) - 1 and columns[-1:] != ["GPU NUMA ID"]
-            rows.append(row._replace(is_clear=row.is_clear and not (row.tail and ends_text)))
+            may_go_on = not row.tail or columns[-1:] != ["GPU NUMA ID"]
+            is_cut = place == len(lines) - 1 and may_go_on
+            rows.append(row._replace(is_clear=row.is_clear and not is_cut))
         if len(rows) > WIDTH_LIMIT:
             raise MachineError(f"there are more than {WIDTH_LIMIT} GPUs in this text; {SUPPLY}")
+    if any(row.tail for row in rows):
+        return [row if row.tail else row._replace(is_clear=False) for row in rows]
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 
 from numatune.errors import UsageError
@@ -43,6 +44,10 @@ def read_machine(
         machine = build(synthetic)
     elif source is not None:
         machine = read_sources([source] if isinstance(source, str | os.PathLike) else source)
+    elif root is None and not sys.platform.startswith("linux"):
+        from numatune.sources.host import read_host
+
+        machine = read_host()
     else:
         from numatune.sources.sysfs import read_tree
 
@@ -69,14 +74,14 @@ def read_sources(paths: Sequence[str | os.PathLike[str]]) -> Machine:
 
 def read_source(path: str) -> Machine:
     """Read a file, a folder or standard input. Raises MachineError."""
-    from numatune.sources.files import read_text, shown
+    from numatune.sources.files import is_binary, read_text, shown
     from numatune.sources.formats import read_any
 
     if path != "-" and os.path.isdir(path):
         from numatune.sources.sysfs import read_tree
 
         return read_tree(path, shown_root(path))
-    if path != "-":
+    if path != "-" and is_binary(path):
         from numatune.sources.archive import is_archive, read_archive
 
         if is_archive(path):

@@ -76,6 +76,7 @@ def test_a_hypervisor_as_maker_marks_a_guest() -> None:
         ("Size: 16384 MB", "Size: 1638\n4 MB"),
         ("Size: 16384 MB", "Size: Unknown"),
         ("Number Of Devices: 3", "Number Of Devices: 4"),
+        ("Size: 16384 MB", "Size: 1638² MB"),
     ],
 )
 def test_what_is_missing_makes_the_count_unknown(old: str, new: str) -> None:
@@ -84,6 +85,11 @@ def test_what_is_missing_makes_the_count_unknown(old: str, new: str) -> None:
     machine = read(text.replace(old, new, 1), "x")
     assert machine.settings.dimms_populated is None
     assert codes(machine) == ["incomplete"]
+
+
+def test_a_count_that_is_no_number_is_left_aside() -> None:
+    text = fixture("old.txt").replace("Number Of Devices: 3", "Number Of Devices: 3²")
+    assert read(text, "x").settings.dimms_populated == 2
 
 
 def test_the_same_output_twice_is_one() -> None:

@@ -75,6 +75,12 @@ def test_the_node_of_the_gpus_own_memory_is_not_taken() -> None:
     assert read(text, "x").gpus == (Gpu("GPU0", 0, CpuSet.parse("0-71")),)
 
 
+def test_a_missing_head_is_told() -> None:
+    machine = read("GPU0\t X \t0-9\t0\t\tN/A\n", "x")
+    assert machine.gpus == (Gpu("GPU0", 0, CpuSet.parse("0-9")),)
+    assert codes(machine) == ["incomplete"]
+
+
 def test_several_nodes_are_no_node() -> None:
     text = HEAD + "GPU0\t X \tPHB\t0-63\t0-1\t\tN/A\nGPU1\tPHB\t X \t0-63\t0,1\t\tN/A\n"
     assert [g.node_id for g in read(text, "x").gpus or ()] == [None, None]
