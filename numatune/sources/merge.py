@@ -50,8 +50,8 @@ def joined(a: Machine, b: Machine) -> Machine:
         distances=join_distances(both),
         online_cpus=both.same("online CPUs", a.online_cpus, b.online_cpus),
         offline_cpus=offline,
-        core_count=both.same("number of cores", a.cores_known, b.cores_known),
-        package_count=both.same("number of packages", a.packages_known, b.packages_known),
+        core_count=both.same("number of cores", *map(core_count, (a, b))),
+        package_count=both.same("number of packages", *map(package_count, (a, b))),
         smt=both.same("threads a core", a.threads_per_core, b.threads_per_core),
         is_guest=both.same("virtual machine", a.is_guest, b.is_guest),
         gpus=a.gpus if a.gpus is not None else b.gpus,
@@ -78,12 +78,35 @@ class Pair:
             raise self.contradiction(what, one, other)
         return other if one is None else one
 
+    def wholly(self, part: str, one: T | None, other: T | None) -> tuple[T | None, T | None]:
+        """Return both values, without the one that its source states in part only."""
+        if one is None or other is None:
+            return one, other
+        is_whole = [part not in machine.gaps for machine in (self.a, self.b)]
+        return (
+            (one, other)
+            if is_whole[0] == is_whole[1]
+            else ((one, None) if is_whole[0] else (None, other))
+        )
+
     def contradiction(self, what: str, one: object, other: object) -> MachineError:
         """Return the error that names both values and both sources."""
         return MachineError(
             f"{what}: {one} in {self.a.source}, {other} in {self.b.source};"
             " give outputs of one machine only"
         )
+
+
+def core_count(machine: Machine) -> int | None:
+    """Return the number of cores, None where the source shows a part of them."""
+    is_part = machine.cores is not None and "cores" in machine.gaps
+    return None if is_part else machine.cores_known
+
+
+def package_count(machine: Machine) -> int | None:
+    """Return the number of packages, None where the source shows a part of them."""
+    is_part = machine.packages is not None and "packages" in machine.gaps
+    return None if is_part else machine.packages_known
 
 
 def first(one: Any, other: Any) -> Any:
@@ -99,10 +122,7 @@ def join_nodes(both: Pair, offline: CpuSet | None) -> tuple[Node, ...]:
         one, other = ours.get(node_id), theirs.get(node_id)
         if one is None or other is None:
             node = first(one, other)
-            if ours and theirs and node.cpus and node.memory_total_bytes != 0 and states_cpus(both):
-                side = both.b if other is None else both.a
-                raise MachineError(f"node {node_id} is missing in {side.source} but not in"
-                                   " the other; give outputs of one machine only")  # fmt: skip
+            check_missing(both.a if one is None else both.b, node)
             nodes.append(node)
             continue
         nodes.append(
@@ -117,17 +137,36 @@ def join_nodes(both: Pair, offline: CpuSet | None) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def states_cpus(both: Pair) -> bool:
-    """Tell whether both readings list nodes with their CPUs."""
-    return all(any(n.cpus for n in m.nodes) for m in (both.a, both.b))
+def check_missing(machine: Machine, node: Node) -> None:
+    """Raise MachineError where a source lists nodes with their CPUs, and should list this one."""
+    if node.cpus and node.memory_total_bytes and states_wholly(machine, "nodes"):
+        raise MachineError(
+            f"node {node.id} is missing in {machine.source} but not in the other;"
+            " give outputs of one machine only"
+        )
+
+
+def states_wholly(machine: Machine, part: str) -> bool:
+    """Tell whether a source states a part, and leaves nothing of it out or in doubt."""
+    if part not in machine.origins or part in machine.gaps:
+        return False
+    if any(LACKS.get(w.code) == part for w in machine.warnings):
+        return False
+    return part != "nodes" or any(n.cpus for n in machine.nodes)
 
 
 def join_node_cpus(
     both: Pair, node_id: int, one: CpuSet | None, other: CpuSet | None, offline: CpuSet | None
 ) -> CpuSet | None:
-    """Join a node's CPUs; a source may still list those that are offline."""
-    if one is not None and other is not None and offline:
+    """Join a node's CPUs; a source may still list those offline, or only think them likely."""
+    if one is None or other is None:
+        return first(one, other)  # type: ignore[no-any-return]
+    if offline:
         one, other = one - offline, other - offline
+    for machine, mine, others in ((both.a, one, other), (both.b, other, one)):
+        codes = {w.code for w in machine.warnings}
+        if "node-cpus-likely" in codes or ("cpus-left-out" in codes and mine <= others):
+            return others
     return both.same(f"CPUs of node {node_id}", one, other)
 
 
@@ -142,7 +181,7 @@ def join_sizes(both: Pair, node_id: int, one: int | None, other: int | None) -> 
 
 def join_packages(both: Pair) -> tuple[Package, ...] | None:
     """Join the packages: their sets of CPUs must agree."""
-    one, other = both.a.packages, both.b.packages
+    one, other = both.wholly("packages", both.a.packages, both.b.packages)
     if one is not None and other is not None:
         sets = [{p.cpus for p in packages} for packages in (one, other)]
         if sets[0] != sets[1]:
@@ -152,7 +191,7 @@ def join_packages(both: Pair) -> tuple[Package, ...] | None:
 
 def join_cores(both: Pair, machine: Machine) -> tuple[Core, ...] | None:
     """Join the cores, and say of each in which node and package it lies."""
-    one, other = both.a.cores, both.b.cores
+    one, other = both.wholly("cores", both.a.cores, both.b.cores)
     if one is not None and other is not None:
         sets = [{c.cpus for c in cores} for cores in (one, other)]
         if sets[0] != sets[1]:
@@ -214,6 +253,9 @@ def join_origins(both: Pair) -> dict[str, str]:
 LACKS = {
     "nodes-incomplete": "nodes",
     "node-cpus-unknown": "nodes",
+    "node-cpus-likely": "nodes",
+    "nodes-hidden": "nodes",
+    "cpus-left-out": "nodes",
     "distances-missing": "distances",
     "memory-unknown": "memory",
     "cores-unknown": "cores",
@@ -228,7 +270,7 @@ def join_warnings(both: Pair, machine: Machine) -> tuple[Warning, ...]:
         if warning.code == "no-numa-information":
             return not machine.nodes
         part = LACKS.get(warning.code)
-        return part not in other.origins or part in other.gaps
+        return part is None or not states_wholly(other, part)
 
     mine = [w for w in both.a.warnings if kept(w, both.b)]
     return tuple(dict.fromkeys(mine + [w for w in both.b.warnings if kept(w, both.a)]))

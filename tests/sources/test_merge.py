@@ -120,6 +120,28 @@ def test_cpus_listed_although_offline_do_not_contradict() -> None:
     assert str(merged([numactl(), unfiltered]).nodes[1].cpus) == "2-3,6-7"
 
 
+def test_a_likely_owner_gives_way_and_forbidden_cpus_are_added() -> None:
+    likely = lscpu(
+        nodes=(Node(0, CpuSet(range(8))), Node(1, CpuSet())),
+        warnings=(Warning("node-cpus-likely", "node 0 is likely the owner"),),
+    )
+    left_out = lscpu(
+        nodes=(Node(0, CpuSet((0, 4))), Node(1, CpuSet.parse("2-3,6-7"))),
+        warnings=(Warning("cpus-left-out", "a cgroup hides CPUs"),),
+    )
+    for doubtful in (likely, left_out):
+        machine = merged([doubtful, numactl()])
+        assert [str(n.cpus) for n in machine.nodes] == ["0-1,4-5", "2-3,6-7"]
+        assert not machine.warnings
+    with pytest.raises(MachineError, match="CPUs of node 0"):
+        merged([left_out._replace(nodes=(Node(0, CpuSet((0, 2))),)), numactl()])
+
+
+def test_a_part_stated_in_part_gives_way_to_the_whole() -> None:
+    partial = lscpu(source="xml", cores=lscpu().cores[:2], gaps=("memory", "cores"))  # type: ignore[index]
+    assert len(merged([partial, lscpu()]).cores or ()) == 4
+
+
 def test_counts_alone_tell_the_cores_of_a_node() -> None:
     counts = lscpu(cores=None, packages=None, smt=2, core_count=4, package_count=2)
     machine = merged([numactl(), counts])
