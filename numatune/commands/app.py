@@ -18,6 +18,8 @@ COMMANDS = {
     "plan": "numatune.commands.plan",
     "check": "numatune.commands.check",
     "explain": "numatune.commands.explain",
+    "snapshot": "numatune.commands.snapshot",
+    "diff": "numatune.commands.diff",
 }
 
 

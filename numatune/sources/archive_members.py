@@ -195,7 +195,7 @@ def decoded(data: Unpacked, name: bytes) -> str:
     try:
         text = name.decode()
     except UnicodeDecodeError:
-        shown = printable(name.decode("ascii", "replace"))
+        shown = printable(name.decode("utf-8", "backslashreplace"))
         raise data.refusal(f"is not taken: the name {shown} in it is not UTF-8") from None
     if not text.isprintable():
         raise data.refusal(

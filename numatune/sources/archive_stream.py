@@ -135,8 +135,10 @@ class Unpacked:
         self._chunk, self._place = chunk, 0
 
     def _unpack(self) -> Iterator[bytes]:
-        """Yield the unpacked bytes in pieces, counted."""
+        """Yield the unpacked bytes in pieces; count them, and the work between two of them."""
         for chunk in self._pieces():
+            if time.thread_time() > self._end:
+                raise self.refusal(f"takes more than {WORK_LIMIT:g} seconds to unpack")
             self._made += len(chunk)
             if self._made > UNPACKED_LIMIT:
                 raise self.refusal(
@@ -171,11 +173,12 @@ class Unpacked:
         for _ in range(STREAM_LIMIT):
             stream = chosen.start()
             while not stream.eof:
-                given = data or self._read()
+                # What was given and not used up yet zlib hands back, the others keep.
+                is_hungry = getattr(stream, "needs_input", True)
+                given = data or (self._read() if is_hungry else b"")
                 chunk = stream.decompress(given, CHUNK)
-                if not chunk and not given and not stream.eof:
+                if is_hungry and not given and not chunk and not stream.eof:
                     raise EOFError
-                # zlib hands back what it did not take yet; the others keep it.
                 data = getattr(stream, "unconsumed_tail", b"")
                 yield chunk
             data = stream.unused_data.lstrip(b"\0")
@@ -187,8 +190,6 @@ class Unpacked:
         raise self.refusal(f"has more than {STREAM_LIMIT} compressed streams")
 
     def _read(self) -> bytes:
-        if time.thread_time() > self._end:
-            raise self.refusal(f"takes more than {WORK_LIMIT:g} seconds to unpack")
         try:
             return self._file.read(CHUNK)
         except OSError as error:

@@ -15,15 +15,17 @@ class Format(NamedTuple):
 
     Only where one of `hints` occurs in a text is the module imported and asked, so that a text of
     one format costs nothing for the others. `is_translated` formats are asked for any text that is
-    not plain ASCII, too.
+    not plain ASCII, too. A text of an `is_alone` format is read as nothing else, however damaged.
     """
 
     module: str
     hints: tuple[str, ...]
     is_translated: bool = False
+    is_alone: bool = False
 
 
 FORMATS = (
+    Format("snapshot", ("numatune_snapshot",), is_alone=True),
     Format("numactl", ("node", "NUMA")),
     Format("lscpu_json", ('"field', '"cpu', '"lscpu', '"cpus')),
     Format("lscpu_table", ("CPU",)),
@@ -79,4 +81,11 @@ def recognised(text: str) -> list[ModuleType]:
         for one in FORMATS
         if any(hint in text for hint in one.hints) or (one.is_translated and not is_ascii)
     ]
-    return [module for module in map(module_of, asked) if module.recognises(text)]
+    found = []
+    for one in asked:
+        module = module_of(one)
+        if module.recognises(text):
+            found.append(module)
+            if one.is_alone:
+                break
+    return found

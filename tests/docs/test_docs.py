@@ -126,7 +126,9 @@ def test_a_command_line_parses(shown: Shown) -> None:
 @pytest.mark.parametrize("shown", [s for s in SHOWN if s.is_harmless], ids=name_of)
 def test_a_command_line_does_what_the_page_shows(shown: Shown) -> None:
     outcome = run(shown.words)
-    assert outcome.status in ((0, 1) if shown.words[0] == "check" else (0,)), outcome.messages
+    assert outcome.status in ((0, 1) if shown.words[0] in ("check", "diff") else (0,)), (
+        outcome.messages
+    )
     assert outcome.messages == ""
     assert_shown(shown.output, outcome.output.splitlines())
 
@@ -353,6 +355,7 @@ DOCUMENTS: dict[str, list[tuple[str, ...]]] = {
     ],
     "check": [("--runtime", "ktransformers==0.2.1", "--cpu-infer", "42", "--from", NUMACTL)],
     "explain": [("NT101",)],
+    "diff": [(NUMACTL, "fixtures/snapshots/interleaved.json")],
 }
 
 
@@ -373,12 +376,13 @@ def json_rows(heading: str) -> dict[str, str]:
     return {row[0].strip("`"): row[1] for row in rows(section("docs/json.md", heading))}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", DOCUMENTS)
 def test_the_page_of_json_lists_exactly_the_keys(command: str, tmp_path: Path) -> None:
     calls = list(DOCUMENTS[command])
     if command != "explain":
         (tmp_path / "none.txt").write_text("No NUMA available on this system\n")
-        calls.append(("--from", f"{tmp_path}/none.txt"))
+        none = f"{tmp_path}/none.txt"
+        calls.append(("--from", none) if command != "diff" else (none, calls[0][1]))
     real: set[str] = set()
     for words in calls:
         real |= set(keys_of(json.loads(run((command, *words, "--json")).output)))
