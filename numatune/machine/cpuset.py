@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-#: Ids at or above this are refused. Linux supports 8192 CPUs (x86 MAXSMP) and 1024 nodes; the
-#: margin costs nothing, while "0-4294967295" would cost half a gigabyte.
-ID_LIMIT = 1 << 16
+#: Ids at or above this are refused. Linux supports 8192 CPUs (x86 MAXSMP) and 1024 nodes; a margin
+#: costs little, while "0-4294967295" would cost half a gigabyte.
+ID_LIMIT = 1 << 14
 
 
 class CpuSet:
@@ -99,7 +99,8 @@ class CpuSet:
         return isinstance(other, CpuSet) and self.mask == other.mask
 
     def __hash__(self) -> int:
-        return hash(self.mask)
+        # Of powers of two, hash() of an int has only 61 values.
+        return hash((self.mask.bit_length(), self.mask))
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Yield (first, last) of each run of consecutive ids, ascending."""

@@ -19,9 +19,10 @@ def likely_threads_per_core(machine: Machine) -> int | None:
     """Return 2 where the CPU numbering makes two threads a core likely, else None."""
     nodes = machine.cpu_nodes
     total = sum(len(n.cpus or ()) for n in nodes)
+    everyone = machine.cpus
     if machine.threads_per_core is not None or machine.cores is not None or len(nodes) < 2:
         return None
-    if total % 2 or machine.cpus != CpuSet(range(total)):
+    if total % 2 or everyone is None or list(everyone.ranges()) != [(0, total - 1)]:
         return None
     for node in nodes:
         runs = list((node.cpus or CpuSet()).ranges())

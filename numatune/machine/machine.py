@@ -23,6 +23,10 @@ from numatune.machine.topology import (
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+#: The code of the warning that says that the kernel shows no NUMA nodes.
+NO_NODES = "no-numa-information"
+
+
 class Machine(NamedTuple):
     """A frozen machine model. None means unknown.
 
@@ -144,7 +148,10 @@ class Machine(NamedTuple):
     @property
     def shows_nodes(self) -> bool | None:
         """Whether the kernel shows NUMA nodes; None where no source says so either way."""
-        return True if self.nodes else None if "nodes" in self.gaps else False
+        if self.nodes:
+            return True
+        is_said = any(warning.code == NO_NODES for warning in self.warnings)
+        return None if "nodes" in self.gaps and not is_said else False
 
     @property
     def cpu_nodes(self) -> tuple[Node, ...]:

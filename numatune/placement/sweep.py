@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.errors import UsageError
 from numatune.machine import CpuSet, Machine
+from numatune.machine.cpuset import ID_LIMIT
 from numatune.placement.load import NodeLoad, floating_home, node_loads, whole_load
 from numatune.placement.placement import Release, Tally
 from numatune.placement.request import Request
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SHARING, OVERSUBSCRIBED = "sharing", "oversubscribed"
 
 #: The highest count of a sweep.
-HIGHEST = (1 << 16) - 1
+HIGHEST = ID_LIMIT - 1
 
 
 class Cliff(NamedTuple):

@@ -119,7 +119,10 @@ def packages_of(machine: Machine, node: Node) -> tuple[int, ...]:
 
 def package_words(ids: tuple[int, ...]) -> str:
     """Return "package 0", or "packages 0-1" for a node that spans them."""
-    return "" if not ids else f"package{'s' if len(ids) > 1 else ''} {CpuSet(ids)}"
+    if len(ids) < 2:
+        return f"package {ids[0]}" if ids else ""
+    is_run = ids == tuple(range(ids[0], ids[-1] + 1))
+    return f"packages {ids[0]}-{ids[-1]}" if is_run else f"packages {', '.join(map(str, ids))}"
 
 
 def glyphs(machine: Machine, node: Node) -> tuple[Span, ...]:
@@ -235,7 +238,10 @@ def unknowns(machine: Machine) -> list[Block]:
         blocks.append(line("  Likely  ", listed(guesses), "; `lscpu -e` would tell", hang=10))
     gaps: dict[str, list[str]] = {}
     for gap in machine.gaps:
-        if gap in GAPS and not (gap == "packages" and machine.packages_known):
+        is_known = (gap == "packages" and machine.packages_known) or (
+            gap in ("nodes", "memory", "distances") and machine.shows_nodes is False
+        )
+        if gap in GAPS and not is_known:
             gaps.setdefault(GAPS[gap][1], []).append(GAPS[gap][0])
     if gaps:
         told = [f"{listed(what)} ({supply})" for supply, what in gaps.items()]

@@ -160,6 +160,10 @@ def test_a_tree_without_node_folders_is_a_machine(tmp_path: Path) -> None:
     document = json.loads(result.stdout)
     assert document["topology"]["nodes"] == []
     assert "no-numa-information" in {w["code"] for w in document["warnings"]}
+    assert "no-numa-information" in {f["name"] for f in document["findings"]}
+    launch = ("--runtime", "kt-kernel", "--cpu-infer", "2")
+    assert numatune("check", "--root", str(tmp_path), *launch).returncode == 1
+    assert "no NUMA nodes" in numatune("inspect", "--root", str(tmp_path)).stdout.splitlines()[0]
 
 
 def test_check_gates_a_script() -> None:

@@ -70,3 +70,7 @@ def test_a_cpuset_does_not_change() -> None:
     assert {cpus: 1}[CpuSet.parse("1")] == 1
     with pytest.raises(ValueError, match="empty"):
         CpuSet().first()
+
+
+def test_sets_of_one_cpu_do_not_collide() -> None:
+    assert len({hash(CpuSet([i])) for i in range(4096)}) > 4000

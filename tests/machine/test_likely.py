@@ -19,6 +19,7 @@ def machine(*cpus: str, rows: tuple[tuple[int, ...], ...] | None = None) -> Mach
         (("0,2,4,6", "1,3,5,7"), None),  # even and odd: a coin toss
         (("0-11,24-35",), None),  # one node
         (("0-5,12-17", "6-11,18-22"), None),  # a CPU is missing
+        (("0-16383", "0-16383", "0-16383"), None),  # nodes overlap, as with numa=fake
     ],
 )
 def test_two_threads_are_likely_only_for_the_block_numbering(

@@ -25,6 +25,7 @@ from tests.sources.archives import (
     PACKERS,
     TREE,
     archive_of,
+    header,
     member,
     pack,
     pack_small,
@@ -186,6 +187,12 @@ def test_archives_are_known_by_their_first_bytes(tmp_path: Path) -> None:
     old[148:156] = b" " * 8
     old[148:156] = b"%06o\0 " % sum(old[:512])
     file.write_bytes(old)
+    assert is_archive(str(file))
+    assert read_archive(str(file), "it").online_cpus == CpuSet([0, 1])
+    # Its check sum as of signed bytes, which some old programs wrote.
+    signed = header("grüße".encode())
+    total = sum(signed) - sum(signed[148:156]) + 8 * 32 - 256 * sum(byte > 127 for byte in signed)
+    file.write_bytes(signed[:148] + b"%06o\0 " % total + signed[156:] + archive_of())
     assert is_archive(str(file))
     assert read_archive(str(file), "it").online_cpus == CpuSet([0, 1])
     texts = [

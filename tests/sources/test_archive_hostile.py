@@ -90,6 +90,15 @@ def test_what_no_recorded_tree_holds_is_refused(reason: str, tmp_path: Path) -> 
     assert refusal(tmp_path, gzip.compress(UNSAFE[reason] + archive_of())) == reason
 
 
+def test_a_size_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    for size in (b"-0000000001", b"\xff" * 12, b"0x200", b"1_000", b"888"):
+        block = bytearray(header(b"m/x"))
+        block[124:136], block[148:156] = size.ljust(12, b"\0"), b" " * 8
+        block[148:156] = b"%06o\0 " % sum(block)
+        reason = refusal(tmp_path, archive_of(bytes(block)))
+        assert reason == "is damaged: a size in it is no number"
+
+
 def test_names_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
     group = "m/sys/fs/cgroup/{}/cpu.max"
     data = archive_of(*(member(group.format(name).encode(), b"max 1") for name in ("box", "Box")))
