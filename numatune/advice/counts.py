@@ -82,7 +82,7 @@ def best_counts(plan: Plan) -> Iterator[Recommendation]:
     """Yield an upgrade where one helps, and the best count of the releases in question."""
     machine = cautious(plan.machine)
     chosen = [choice_of(machine, plan, index) for index in range(len(plan.launches))]
-    newest = list(alternatives(machine, plan.request))
+    newest = list(alternatives(machine, plan.request, [c for c in chosen if c]))
     most = max((c.bound for c in (*filter(None, chosen), *newest)), default=0)
     has_nodes = len(machine.cpu_nodes) > 1
     outclassed = [
@@ -164,14 +164,21 @@ def workers_of(tally: Tally) -> int:
     return sum(tally.nodes.values()) + tally.unbound
 
 
-def alternatives(machine: Machine, request: Request) -> Iterator[Choice]:
-    """Yield what the newest release of each runtime could do, kt-kernel with a pool a node."""
+def alternatives(machine: Machine, request: Request, known: list[Choice]) -> Iterator[Choice]:
+    """Yield what the newest release of each runtime could do, kt-kernel with a pool a node.
+
+    A choice that is known already is not computed again.
+    """
     asked = request._replace(version=None, commit=None, numa_build=None, options={})
     for name in ERAS:
         runtime = named(name)
         release = runtime.releases(None)[-1]
         one = asked._replace(runtime=name, version=release.version)
         one = with_pools(machine, one, runtime)
+        done = [c for c in known if c.release == release and c.request.options == one.options]
+        if done and done[0].request.model == one.model:
+            yield done[0]
+            continue
         try:
             choice = choose(machine, one, runtime, release, sweep(machine, one, runtime, release))
         except NumatuneError:  # a model or a machine that this release refuses

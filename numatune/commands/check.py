@@ -1,7 +1,5 @@
 """`numatune check`: gate a provisioning script."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`numatune explain`: why a rule exists, how to see it, how to fix it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`numatune inspect`: show the machine and what it means for inference on its CPUs."""
 
-from __future__ import annotations
-
 from numatune.commands import options as given
 from numatune.commands.output import Output
 

@@ -1,7 +1,5 @@
 """`numatune plan`: where each runtime puts its workers, the cliffs, and what to do."""
 
-from __future__ import annotations
-
 from numatune.commands import options as given
 from numatune.commands.output import Output
 

@@ -1,7 +1,5 @@
 """`numatune snapshot`: record a machine in one file, for `--from` elsewhere and for reports."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
