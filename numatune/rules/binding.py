@@ -61,13 +61,13 @@ def binding_fix(case: Case) -> str:
     release = case.release
     if release is not None and release.runtime == "kt-kernel":
         nodes = sum(1 for n in case.machine.cpu_nodes if case.machine.node_cpus(n.id))
-        return f"use --kt-threadpool-count {max(1, nodes)}, one pool for each node that it may use"
+        threads = nodes if case.request is None else case.request.threads or nodes
+        pools = max(1, min(nodes, threads))  # a pool without a thread crashes
+        return f"use --kt-threadpool-count {pools}, one pool for each node that it may use"
     if any(bar.cpuset for bar in barred(case)):
         return "let the cpuset cover the nodes that the runtime uses"
     if release is not None and release.numa_build is True:
         return "use kt-kernel, which finds these nodes, or a build without USE_NUMA"
-    usable = [n.id for n in case.machine.cpu_nodes if case.machine.node_cpus(n.id)]
-    one = usable[0] if usable else 0
     build = ""
     if release is not None and release.runtime == "ktransformers":
         # Before 0.2.0 there was no such build: numa_build is then None.
@@ -75,7 +75,22 @@ def binding_fix(case: Case) -> str:
         build = (
             "; or build it with USE_NUMA=1" if has_build else "; or upgrade, built with USE_NUMA=1"
         )
-    return f"run it on one node: numactl -N {one} -m {one}{build}"
+    home = roomy_node(case)
+    if home is None:
+        return f"spread its memory: numactl --interleave=all{build}"
+    return f"run it on one node: numactl -N {home} -m {home}{build}"
+
+
+def roomy_node(case: Case) -> int | None:
+    """Return the first node that has usable memory and a CPU for each worker, if there is one."""
+    workers = 0 if case.placement is None else len(case.placement.workers)
+    mems = case.machine.usable_mems
+    for node in case.machine.cpu_nodes:
+        cpus = case.machine.node_cpus(node.id)
+        has_memory = node.memory_total_bytes != 0 and (mems is None or node.id in mems)
+        if has_memory and cpus is not None and len(cpus) >= max(1, workers):
+            return node.id
+    return None
 
 
 def siblings_in_mask(case: Case) -> Iterator[Hit | Skip]:

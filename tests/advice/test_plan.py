@@ -154,3 +154,27 @@ def test_every_view_of_every_plan_can_be_drawn(
         text = render(plan_view(plan, verbosity=verbosity))
         assert text.count("safe ") >= 4
         assert ("Do this" in text) == (verbosity >= 0)
+
+
+@pytest.mark.parametrize(
+    ("threads", "second", "words"),
+    [
+        (12, "256000", "numactl -N 0 -m 0"),
+        (12, "0", "numactl -N 0 -m 0"),
+        (40, "256000", "numactl --interleave=all"),  # no node has a CPU for each worker
+    ],
+)
+def test_loose_workers_are_sent_where_they_fit(threads: int, second: str, words: str) -> None:
+    text = TWO_NODE_BOX.replace("387000", second).replace("385900", "0")
+    machine = numatune.read_machine(text=text)
+    request = {"runtime": "ktransformers", "cpu_infer": threads, "numa_build": False}
+    fixes = [f.fix for f in numatune.diagnose(machine, request) if f.name == "workers-unbound"]
+    assert words in fixes[0]
+
+
+def test_loose_workers_are_not_sent_to_a_node_without_memory() -> None:
+    text = TWO_NODE_BOX.replace("386900", "0").replace("385800", "0")
+    machine = numatune.read_machine(text=text)
+    request = {"runtime": "ktransformers", "cpu_infer": 8, "numa_build": False}
+    fixes = [f.fix for f in numatune.diagnose(machine, request) if f.name == "workers-unbound"]
+    assert "numactl -N 1 -m 1" in fixes[0]

@@ -145,12 +145,12 @@ def test_bounds_of_a_sweep() -> None:
 def test_all_eras_up_to_1024_on_sixteen_nodes_take_no_time() -> None:
     nodes: dict[int, str | None] = {i: f"{32 * i}-{32 * i + 31}" for i in range(16)}
     box = machine(nodes)
-    started = time.perf_counter()
+    started = time.process_time()
     found = [
         sweep(box, Request("ktransformers"), ktransformers, release, 1024)
         for release in ktransformers.releases(None)
     ]
-    assert time.perf_counter() - started < 3  # 0.3 s where nothing else runs
+    assert time.process_time() - started < 3  # 0.3 s where nothing else runs
     assert [str(s.safe) for s in found] == ["2-513", "2-370", "2-513"]
 
 

@@ -271,10 +271,10 @@ def test_wrong_values(threads: int, options: dict[str, object], word: str) -> No
 
 
 def test_very_large_counts_are_simulated_at_once() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(placed(two_sockets(), 99999).workers) == 99999
     assert len(placed(two_sockets(), 99999, threadpool_count=99999).workers) == 99999
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
 
 
 @given(any_machine(), st.integers(1, 40), st.integers(1, 5), st.data())

@@ -211,9 +211,9 @@ def test_wrong_task_counts(jobs: object) -> None:
 
 
 def test_a_very_large_count_is_simulated_at_once() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     placement = placed(two_sockets(), "0.2.1", 99999)
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
     assert len(placement.workers) == 99998
     # The largest job has 7168 tasks; no job wakes a worker beyond them.
     assert sum(worker.node is None for worker in placement.workers) == 99998 - 7168

