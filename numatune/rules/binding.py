@@ -34,12 +34,18 @@ def unbound(case: Case) -> Iterator[Hit | Skip]:
     if not loose or (len(nodes) < 2 and not means_to_bind(case)):
         return
     where = f"wander over {listed(nodes)}" if len(nodes) > 1 else "are tied to no node"
-    part = "all" if len(loose) == len(placement.workers) else f"{len(loose)} of"
+    if len(placement.workers) == 1:
+        where = f"wanders over {listed(nodes)}" if len(nodes) > 1 else "is tied to no node"
+    one = len(placement.workers) == 1
+    part = (
+        "the only" if one else "all" if len(loose) == len(placement.workers) else f"{len(loose)} of"
+    )
     if all(w.memory == "default" for w in loose):
         where += "; their memory lies wherever it was first touched"
     yield Hit(
         subject="workers",
-        message=f"{part} {counted(len(placement.workers), 'worker')} {where} ({launch(case)})",
+        message=f"{part} {'worker' if one else counted(len(placement.workers), 'worker')} {where}"
+        f" ({launch(case)})",
         fix=binding_fix(case),
         numbers={"workers": len(loose)},
         expected="every worker tied to a node",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numatune.machine import CpuSet, Limits, Machine, Node
+from numatune.machine.instruction_sets import INSTRUCTION_SETS
 from numatune.machine.likely import likely_packages, likely_threads_per_core
 from numatune.views.blocks import BAR_WIDTH, Block, Line, Span, Table, cells, line
 from numatune.words import clean, counted, listed, size
@@ -18,20 +19,6 @@ GAPS = {
     "cpus": ("CPUs of some nodes", "`numactl --hardware`"),
     "limits": ("limits of a process", "numatune on that host"),
     "settings": ("kernel settings", "numatune on that host"),
-}
-
-#: Instruction sets that decide which kernels a runtime can use: name -> flags, any of them.
-INSTRUCTION_SETS = {
-    "AMX": ("amx_int8", "amx_bf16", "amx_tile"),
-    "AVX-512": ("avx512f",),
-    "AVX512-VNNI": ("avx512_vnni",),
-    "AVX512-BF16": ("avx512_bf16",),
-    "AVX-VNNI": ("avx_vnni",),
-    "AVX2": ("avx2",),
-    "SVE": ("sve",),
-    "I8MM": ("i8mm",),
-    "BF16": ("bf16",),
-    "DOTPROD": ("asimddp",),
 }
 
 
