@@ -150,6 +150,39 @@ def slot_words(dimm: Dimm) -> Value:
     return " ".join(words) or None
 
 
+def memory(pair: Pair) -> Iterator[Fact]:
+    """Compare what the firmware and the kernel state of memory beyond its size."""
+    for what, words in (
+        ("memory-access", access_words),
+        ("memory-cache", cache_words),
+        ("memory-tiers", tier_words),
+    ):
+        yield pair.fact(what, MACHINE, words)
+
+
+def access_words(machine: Machine) -> Value:
+    """Return how fast each node is rated."""
+    rated = () if machine.memory is None else machine.memory.accesses
+    return "; ".join(
+        f"node {a.node_id} {a.read_bandwidth_mib_s or '?'} MiB/s, {a.read_latency_ns or '?'} ns"
+        for a in rated
+    ) or (None if machine.memory is None else ABSENT)
+
+
+def cache_words(machine: Machine) -> Value:
+    """Return the caches in front of memory."""
+    caches = () if machine.memory is None else machine.memory.caches
+    words = "; ".join(f"node {c.node_id} {size(c.size_bytes)}" for c in caches)
+    return words or (None if machine.memory is None else ABSENT)
+
+
+def tier_words(machine: Machine) -> Value:
+    """Return the memory tiers."""
+    tiers = () if machine.memory is None else machine.memory.tiers
+    words = "; ".join(f"tier {t.id}: nodes {t.nodes}" for t in tiers)
+    return words or (None if machine.memory is None else ABSENT)
+
+
 def gpus(pair: Pair) -> Iterator[Fact]:
     """Compare near which node each GPU is."""
     one, other = (None if m.gpus is None else named_gpus(m.gpus) for m in (pair.before, pair.after))
@@ -190,4 +223,4 @@ def by_name(
         yield Fact(what, name, before.get(name, ABSENT), after.get(name, ABSENT))
 
 
-STEPS = (cpu, guest, limits, settings, modules, gpus)
+STEPS = (cpu, guest, limits, settings, modules, memory, gpus)

@@ -14,6 +14,7 @@ from numatune.machine.topology import (
     Distances,
     Gpu,
     Limits,
+    Memory,
     Node,
     Package,
     Settings,
@@ -32,7 +33,8 @@ class Machine(NamedTuple):
 
     `nodes` is () where the kernel shows no node directory, which is a fact and not a gap.
     `core_count` and `package_count` hold counts that were stated without saying which CPUs form a
-    core or a package; `smt` is threads a core where that alone is known.
+    core or a package; `smt` is threads a core where that alone is known. `memory` is what the
+    firmware and the kernel state of memory beyond sizes.
     `origins` names, for a part ("nodes", "memory", "distances", "cores", "packages", "cpu",
     "limits", "settings"), the source it came from; `gaps` names the parts that no source stated.
     """
@@ -51,6 +53,7 @@ class Machine(NamedTuple):
     is_guest: bool | None = None
     gpus: tuple[Gpu, ...] | None = None
     dimms: tuple[Dimm, ...] | None = None
+    memory: Memory | None = None
     limits: Limits = Limits()
     settings: Settings = Settings()
     warnings: tuple[Warning, ...] = ()

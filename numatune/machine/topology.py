@@ -71,6 +71,47 @@ class Distances(NamedTuple):
         return self.values[self.node_ids.index(start)][self.node_ids.index(end)]
 
 
+class Access(NamedTuple):
+    """How fast the memory of a node is for its nearest initiators, as the firmware rates it (HMAT).
+
+    `initiators` are node ids. Bandwidths are MiB/s, latencies nanoseconds; None is unknown.
+    """
+
+    node_id: int
+    initiators: CpuSet
+    read_bandwidth_mib_s: int | None = None
+    write_bandwidth_mib_s: int | None = None
+    read_latency_ns: int | None = None
+    write_latency_ns: int | None = None
+
+
+class MemoryCache(NamedTuple):
+    """A memory-side cache in front of a node's memory, such as DRAM before slower memory."""
+
+    node_id: int
+    level: int
+    size_bytes: int | None = None
+
+
+class MemoryTier(NamedTuple):
+    """A memory tier of the kernel: the lower its id, the faster its nodes."""
+
+    id: int
+    nodes: CpuSet
+
+
+class Memory(NamedTuple):
+    """What is known of memory beyond the nodes and their sizes; () where nothing is stated.
+
+    `generic_initiators` are nodes with a device that reads and writes memory, and without a CPU.
+    """
+
+    accesses: tuple[Access, ...] = ()
+    caches: tuple[MemoryCache, ...] = ()
+    tiers: tuple[MemoryTier, ...] = ()
+    generic_initiators: CpuSet = CpuSet()
+
+
 class Limits(NamedTuple):
     """What this process may use.
 

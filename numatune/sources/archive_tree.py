@@ -46,8 +46,11 @@ TOPOLOGY = one_of(*CORE_LISTS, *CORE_MASKS, *PACKAGE_LISTS, *PACKAGE_MASKS, "phy
 SYS_FILES = (
     "devices/system/cpu/" + one_of("online", "offline", "present", "isolated", "smt/control"),
     f"devices/system/cpu/cpu[0-9]+/(?:online|topology/{TOPOLOGY})",
-    "devices/system/node/online",
+    "devices/system/node/" + one_of("online", "has_generic_initiator"),
     "devices/system/node/node[0-9]+/" + one_of("cpumap", "cpulist", "meminfo", "distance"),
+    "devices/system/node/node[0-9]+/access[01]/initiators/(?:read|write)_(?:bandwidth|latency)",
+    "devices/system/node/node[0-9]+/memory_side_cache/index[0-9]+/size",
+    "devices/virtual/memory_tiering/memory_tier[0-9]+/nodelist",
     "devices/system/edac/mc/mc[0-9]+/(?:max_location|dimm[0-9]+/size)",
     "(?:devices/virtual|class)/dmi/id/" + one_of("sys_vendor", "product_name"),
     "hypervisor/type",
@@ -63,7 +66,9 @@ PROC_FILES = (
 #: The folders whose being there tells something, whatever they hold, and links that lead to such.
 SYS_FOLDERS = (
     "devices/system/cpu/cpu[0-9]+(?:/topology)?",
+    "devices/system/node/node[0-9]+/access[01]/initiators/node[0-9]+",
     "devices/system/node/node[^/]*",
+    "devices/virtual/memory_tiering",
     "devices/system/edac/mc/mc[0-9]+(?:/(?:dimm|rank)[0-9]+)?",
     "(?:devices/virtual|class)/dmi/id",
     "bus/dax/devices/[^/]+",

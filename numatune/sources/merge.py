@@ -17,6 +17,7 @@ from numatune.machine import (
     Distances,
     Limits,
     Machine,
+    Memory,
     Node,
     Package,
     Settings,
@@ -56,6 +57,7 @@ def joined(a: Machine, b: Machine) -> Machine:
         is_guest=both.same("virtual machine", a.is_guest, b.is_guest),
         gpus=a.gpus if a.gpus is not None else b.gpus,
         dimms=a.dimms if a.dimms is not None else b.dimms,
+        memory=join_memory(both),
         limits=Limits(*map(first, a.limits, b.limits)),
         settings=Settings(*map(first, a.settings, b.settings)),
         origins=join_origins(both),
@@ -226,6 +228,23 @@ def join_distances(both: Pair) -> Distances | None:
             value = one.between(start, end)
             both.same(f"distance from node {start} to {end}", value, other.between(start, end))
     return one if len(one.node_ids) >= len(other.node_ids) else other
+
+
+def join_memory(both: Pair) -> Memory | None:
+    """Join what is stated of memory; a rating that both state must be the same."""
+    one, other = both.a.memory, both.b.memory
+    if one is None or other is None:
+        return first(one, other)  # type: ignore[no-any-return]
+
+    def stated(what: str, mine: T, others: T) -> T:
+        return both.same(what, mine or None, others or None) or mine
+
+    return Memory(
+        stated("ratings of memory", one.accesses, other.accesses),
+        stated("memory-side caches", one.caches, other.caches),
+        stated("memory tiers", one.tiers, other.tiers),
+        stated("generic initiators", one.generic_initiators, other.generic_initiators),
+    )
 
 
 def join_cpu(both: Pair) -> Cpu:

@@ -53,6 +53,10 @@ def read_machine(
 
         folder = "/" if root is None else os.fspath(root)
         machine = read_tree(folder, "this host" if folder == "/" else shown_root(folder))
+    if machine.cpu.model is not None and any(n.is_cpuless for n in machine.nodes):
+        from numatune.machine.memory_kinds import with_memory_kinds
+
+        machine = with_memory_kinds(machine)
     if assume:
         from numatune.machine.assume import assumed
 

@@ -11,13 +11,18 @@ from collections.abc import Mapping
 
 from numatune.errors import MachineError
 from numatune.machine import (
+    Access,
     Core,
     Cpu,
+    CpuSet,
     Dimm,
     Distances,
     Gpu,
     Limits,
     Machine,
+    Memory,
+    MemoryCache,
+    MemoryTier,
     Node,
     Package,
     Settings,
@@ -48,6 +53,8 @@ DISTANCE_LIMIT = 1 << 16
 PARTS_LIMIT = 100
 #: Names that say nothing of the machine, and so may be missing.
 BESIDE = frozenset(("tool_version", "about", "source"))
+#: Names that snapshots of the first versions of numatune lack; for most machines they are null.
+LATER = frozenset(("memory",))
 #: Names without which a part of the machine is not known, by that part.
 GAPS = {"distances", "cores", "packages", "limits", "settings"}
 
@@ -107,6 +114,7 @@ def machine_of(part: Part, label: str) -> Machine:
         is_guest=part.flag("is_guest"),
         gpus=part.items("gpus", gpu),
         dimms=part.items("dimms", dimm),
+        memory=memory(part),
         limits=limits(part),
         settings=settings(part),
         warnings=part.items("warnings", warning) or (),
@@ -192,6 +200,44 @@ def dimm(part: Part) -> Dimm:
     )
 
 
+def memory(whole: Part) -> Memory | None:
+    """Return what was stated of memory."""
+    part = whole.part("memory")
+    if part is None:
+        return None
+    found = Memory(
+        part.items("accesses", access) or (),
+        part.items("caches", cache) or (),
+        part.items("tiers", tier) or (),
+        part.ids("generic_initiators") or CpuSet(),
+    )
+    part.end()
+    return found
+
+
+def access(part: Part) -> Access:
+    """Return one rating of the firmware."""
+    return Access(
+        part.needed("node_id", 0, ID_LIMIT - 1),
+        part.ids("initiators") or CpuSet(),
+        *(part.whole(name, 1, MEMORY_LIMIT) for name in Access._fields[2:]),
+    )
+
+
+def cache(part: Part) -> MemoryCache:
+    """Return one memory-side cache."""
+    return MemoryCache(
+        part.needed("node_id", 0, ID_LIMIT - 1),
+        part.needed("level", 0, COUNT_LIMIT),
+        part.whole("size_bytes", 0, MEMORY_LIMIT),
+    )
+
+
+def tier(part: Part) -> MemoryTier:
+    """Return one memory tier."""
+    return MemoryTier(part.needed("id", 0, COUNT_LIMIT), part.needed_ids("nodes"))
+
+
 def limits(whole: Part) -> Limits:
     """Return what the process that took the snapshot could use."""
     part = whole.part("limits")
@@ -244,7 +290,7 @@ def origins(whole: Part) -> Mapping[str, str]:
 
 def noted(machine: Machine, notes: Notes, has_more: bool) -> Machine:
     """Return the machine with a warning of what is missing, not known, or left out around it."""
-    missing = [name for name in notes.missing if name not in BESIDE]
+    missing = [name for name in notes.missing if name not in BESIDE | LATER]
     if missing:
         gaps = dict.fromkeys((*machine.gaps, *sorted(GAPS.intersection(missing))))
         machine = machine._replace(gaps=tuple(gaps)).warned(

@@ -18,6 +18,7 @@ from numatune.sources.edac import read_dimms
 from numatune.sources.guest import read_is_guest
 from numatune.sources.procfs import listed_cpus, read_cpu, read_settings
 from numatune.sources.sysfs_cpu import CPU, read_cpus
+from numatune.sources.sysfs_memory import read_memory
 from numatune.sources.sysfs_node import NODE, read_nodes
 from numatune.sources.tree import SUPPLY, Tree, printable
 
@@ -79,6 +80,7 @@ def read_tree(root: str, label: str) -> Machine:
         online_cpus=cpus.online,
         offline_cpus=cpus.offline,
         is_guest=read_is_guest(tree, cpu),
+        memory=read_memory(tree, nodes.nodes),
         limits=limits,
         settings=settings_of(tree),
     )

@@ -40,6 +40,9 @@ NAMES = {
     "memory-channels": ("memory channels", "memory channels"),
     "memory-slot": ("memory slot {}", "memory slots"),
     "memory-slots": ("memory slots", "memory slots"),
+    "memory-access": ("rated speed of memory", "rated speed of memory"),
+    "memory-cache": ("memory-side caches", "memory-side caches"),
+    "memory-tiers": ("memory tiers", "memory tiers"),
     "gpu": ("{}", "GPUs"),
     "gpus": ("GPUs", "GPUs"),
 }

@@ -25,6 +25,7 @@ def inspect_view(
     blocks += parts.cpu_line(machine)
     blocks += parts.picture(machine)
     blocks += parts.distance_table(machine)
+    blocks += parts.memory_lines(machine)
     blocks += parts.gpu_line(machine)
     blocks += parts.dimm_line(machine)
     blocks += allowed(machine)

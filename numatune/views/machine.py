@@ -203,6 +203,37 @@ def dimm_line(machine: Machine) -> list[Block]:
     return [line("  DIMMs  ", words, hang=9)]
 
 
+def memory_lines(machine: Machine) -> list[Block]:
+    """Return how fast the firmware rates each node, its caches, and the kernel's tiers."""
+    stated = machine.memory
+    if stated is None:
+        return []
+    blocks: list[Block] = []
+    ratings: dict[str, list[str]] = {}
+    for access in stated.accesses:
+        words = [
+            f"{access.read_bandwidth_mib_s / 1024:.4g} GiB/s"
+            if access.read_bandwidth_mib_s
+            else "",
+            f"{access.read_latency_ns} ns" if access.read_latency_ns else "",
+        ]
+        ratings.setdefault(", ".join(w for w in words if w), []).append(str(access.node_id))
+    parts = [f"node {', '.join(ids)}: {rating}" for rating, ids in ratings.items() if rating]
+    if parts:
+        text = f"{'; '.join(parts)} (rated by the firmware, from the nearest CPUs)"
+        blocks.append(line("  Reads  ", text, hang=9))
+    parts = [f"{size(c.size_bytes)} in front of node {c.node_id}" for c in stated.caches]
+    if parts:
+        blocks.append(line("  Memory-side cache  ", listed(parts), hang=21))
+    if len(stated.tiers) > 1:
+        parts = [f"nodes {tier.nodes} (tier {tier.id})" for tier in stated.tiers]
+        blocks.append(line("  Memory tiers, the fastest first  ", ", ".join(parts), hang=9))
+    if stated.generic_initiators:
+        text = f"a device without a CPU that uses memory, at node {stated.generic_initiators}"
+        blocks.append(line("  Generic initiator  ", text, hang=21))
+    return blocks
+
+
 def instruction_sets(machine: Machine) -> list[str] | None:
     """Return the instruction sets that matter, best first; None where the flags are unknown."""
     flags = machine.cpu.features

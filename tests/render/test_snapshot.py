@@ -1,11 +1,23 @@
 """What a snapshot looks like, and what is not in it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from numatune.machine import CpuSet, Dimm, Gpu, Machine, Warning
+from numatune.machine import (
+    Access,
+    CpuSet,
+    Dimm,
+    Gpu,
+    Machine,
+    Memory,
+    MemoryCache,
+    MemoryTier,
+    Warning,
+)
 from numatune.render.json import render
 from numatune.render.snapshot import snapshot_document
 from tests.sources.trees import large_machine, small_machine
@@ -138,17 +150,24 @@ def test_control_characters_do_not_get_in() -> None:
     assert "\\u" not in text
 
 
-def test_the_page_lists_exactly_the_keys() -> None:
-    machine = small_machine()._replace(
-        gpus=(Gpu("GPU0"),), dimms=(Dimm("A1"),), warnings=(Warning("odd", "odd"),)
-    )
-    real: set[str] = set()
-    for key, value in json.loads(text_of(machine)).items():
-        real.add(key)
+def keys_of(document: dict[str, Any], front: str = "") -> Iterator[str]:
+    for key, value in document.items():
+        yield f"{front}{key}"
         one = value[0] if isinstance(value, list) and value else value
         if isinstance(one, dict) and key != "origins":
-            mark = "[]" if isinstance(value, list) else ""
-            real |= {f"{key}{mark}.{inner}" for inner in one}
+            yield from keys_of(one, f"{front}{key}{'[]' if isinstance(value, list) else ''}.")
+
+
+def test_the_page_lists_exactly_the_keys() -> None:
+    machine = small_machine()._replace(
+        gpus=(Gpu("GPU0"),),
+        dimms=(Dimm("A1"),),
+        warnings=(Warning("odd", "odd"),),
+        memory=Memory(
+            (Access(0, CpuSet([0])),), (MemoryCache(0, 1),), (MemoryTier(4, CpuSet([0])),)
+        ),
+    )
+    real = set(keys_of(json.loads(text_of(machine))))
     rows = [
         line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
     ]

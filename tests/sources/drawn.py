@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from numatune.machine import Core, Cpu, CpuSet, Distances, Limits, Machine, Node, Package, Settings
+from numatune.machine import (
+    Access,
+    Core,
+    Cpu,
+    CpuSet,
+    Distances,
+    Limits,
+    Machine,
+    Memory,
+    MemoryCache,
+    MemoryTier,
+    Node,
+    Package,
+    Settings,
+)
 from tests.sources.trees import X86
 
 
@@ -31,8 +45,10 @@ def machines(draw: st.DrawFn) -> Machine:
     owned = union({n: [s for s, _, m in sets if m == n] for n in node_ids}, keep_empty=True)
     cpu = draw(cpus_drawn())
     is_guest = None if cpu.features is None else "hypervisor" in cpu.features
+    is_cpuless = any(not cpus for cpus in owned.values())
     return Machine(
         source="tree",
+        memory=draw(memory_drawn(node_ids, is_cpuless)),
         cpu=cpu,
         nodes=tuple(draw(nodes_drawn(n, cpus)) for n, cpus in owned.items()),
         cores=cores if has_cores else None,
@@ -70,6 +86,30 @@ def distances_drawn(ids: list[int]) -> st.SearchStrategy[Distances | None]:
     rows = st.lists(row, min_size=len(ids), max_size=len(ids)).map(tuple)
     whole = rows.map(lambda values: Distances(tuple(ids), values))
     return st.one_of(st.none(), whole) if ids else st.none()
+
+
+@st.composite
+def memory_drawn(draw: st.DrawFn, ids: list[int], is_cpuless: bool) -> Memory | None:
+    if not ids or draw(st.booleans()):
+        return None
+    some = st.sets(st.sampled_from(ids)).map(CpuSet)
+    rating = st.integers(1, 1 << 30)
+    maybe = st.one_of(st.none(), rating)
+    accesses = [
+        Access(i, draw(some), draw(rating), draw(maybe), draw(maybe), draw(maybe))
+        for i in draw(some)
+    ]
+    caches = [
+        MemoryCache(i, level, draw(maybe))
+        for i in draw(some)
+        for level in sorted(draw(st.sets(st.integers(0, 15), min_size=1, max_size=2)))
+    ]
+    tiers = [
+        MemoryTier(i, draw(some.filter(bool))) for i in sorted(draw(st.sets(st.integers(0, 1000))))
+    ]
+    generic = draw(some) if is_cpuless else CpuSet()
+    memory = Memory(tuple(accesses), tuple(caches), tuple(tiers), generic)
+    return memory if any(memory) else None
 
 
 @st.composite

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import numatune
-from numatune.machine import CpuSet, Machine
+from numatune.machine import Access, CpuSet, Machine, MemoryTier
 from numatune.sources.merge import merged
 
 MACHINES = sorted((Path(__file__).parent.parent.parent / "fixtures/machines").iterdir())
@@ -80,6 +80,20 @@ def test_the_tree_reads_whole_and_right(folder: Path) -> None:
     assert {n.id for n in machine.nodes} == {n["id"] for n in want["nodes"]}
     assert machine.distances is not None or want["distances"] is None
     assert_right(machine, want, sizes="bytes")
+
+
+def test_the_ratings_of_the_firmware_and_the_tiers_are_read() -> None:
+    memory = tree(next(folder for folder in MACHINES if folder.name == "cxl-hmat")).memory
+    assert memory is not None
+    near, far = (204800, 204800, 80, 80), (30720, 30720, 250, 250)
+    assert memory.accesses == (
+        Access(0, CpuSet([0]), *near),
+        Access(1, CpuSet([1]), *near),
+        Access(2, CpuSet([0]), *far),
+    )
+    assert memory.tiers == (MemoryTier(4, CpuSet([0, 1])), MemoryTier(93, CpuSet([2])))
+    assert not memory.caches
+    assert not memory.generic_initiators
 
 
 @each_machine

@@ -151,8 +151,14 @@ def test_any_machine_comes_back_whole(
     assert read(written(once, full=False), "tree") == once
 
 
+def test_a_snapshot_from_before_a_field_was_there_is_whole() -> None:
+    document = document_of(small_machine())
+    del document["memory"]
+    assert read(json.dumps(document), "tree") == small_machine()
+
+
 def test_a_field_that_the_model_gains_must_get_into_the_snapshot() -> None:
-    assert len(Machine._fields) == 19
+    assert len(Machine._fields) == 20
     assert len(Settings._fields) == 8
     assert len(Limits._fields) == 5
     keys = document_of(small_machine()).keys()

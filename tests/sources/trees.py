@@ -45,6 +45,7 @@ def write_tree(machine: Machine, root: Path) -> Path:
     files = {
         **cpu_files(machine),
         **node_files(machine),
+        **memory_files(machine),
         **limit_files(machine),
         **setting_files(machine.settings),
     }
@@ -120,6 +121,31 @@ def node_files(machine: Machine) -> dict[str, str]:
         if machine.distances is not None:
             row = machine.distances.values[place]
             files[f"{folder}/distance"] = " ".join(map(str, row)) + "\n"
+    return files
+
+
+def memory_files(machine: Machine) -> dict[str, str]:
+    """Return the files of HMAT ratings, memory-side caches, tiers and generic initiators."""
+    stated = machine.memory
+    if stated is None:
+        return {}
+    files: dict[str, str] = {}
+    for access in stated.accesses:
+        folder = f"{NODE}/node{access.node_id}/access1/initiators"
+        for near in access.initiators:
+            # A link on a real machine, which may not be written everywhere.
+            files[f"{folder}/node{near}/uevent"] = ""
+        for name, value in access._asdict().items():
+            file, is_rating = name.rpartition("_ns")[0] or name.removesuffix("_mib_s"), "_" in name
+            if is_rating and name not in ("node_id", "initiators"):
+                files[f"{folder}/{file}"] = f"{value or 0}\n"
+    for cache in stated.caches:
+        size = "" if cache.size_bytes is None else f"{cache.size_bytes}\n"
+        files[f"{NODE}/node{cache.node_id}/memory_side_cache/index{cache.level}/size"] = size
+    for tier in stated.tiers:
+        folder = f"sys/devices/virtual/memory_tiering/memory_tier{tier.id}"
+        files[f"{folder}/nodelist"] = f"{tier.nodes}\n"
+    files[f"{NODE}/has_generic_initiator"] = f"{stated.generic_initiators}\n"
     return files
 
 
