@@ -7,10 +7,10 @@ from typing import Any
 
 from numatune.errors import UsageError
 from numatune.machine.cpuset import CpuSet
+from numatune.machine.likely import groups_of_nodes
 from numatune.machine.machine import Machine
+from numatune.machine.origins import ASSUMED
 from numatune.machine.topology import Core, Package
-
-ORIGIN = "assumed"
 
 #: What `--assume smt=2` and the like mean.
 ALIASES = {
@@ -78,17 +78,33 @@ def cpu_list(name: str, value: object) -> CpuSet:
 
 
 def with_packages(machine: Machine, value: object) -> Machine:
-    """State the number of packages; with as many nodes as packages each node is one."""
+    """State the number of packages, and so, where that is plain, which CPUs form one.
+
+    It is plain for one package, for as many as there are nodes, and for as many as the groups of
+    near nodes that the distances show.
+    """
     count = whole("packages", value, 1, 1024)
     known = machine.packages_known
     if known is not None and known != count:
         raise UsageError(f"{machine.source} has {known} packages, --assume says {count}")
     if known is not None:
         return machine
-    packages = None
-    if len(machine.cpu_nodes) == count:
-        packages = tuple(Package(i, n.cpus or CpuSet()) for i, n in enumerate(machine.cpu_nodes))
-    return stated(machine, "packages")._replace(package_count=count, packages=packages)
+    machine = stated(machine, "packages")._replace(package_count=count)
+    nodes = [n.id for n in machine.cpu_nodes]
+    choices = ((tuple(nodes),), tuple((i,) for i in nodes), groups_of_nodes(machine))
+    groups = next((groups for groups in choices if len(groups) == count), None)
+    if groups is None or not nodes:
+        return machine
+    sets = [CpuSet(cpu for i in group for cpu in cpus_of(machine, i)) for group in groups]
+    if sum(map(len, sets)) != len({cpu for cpus in sets for cpu in cpus}):
+        return machine  # nodes share CPUs: no package owns them
+    return machine._replace(packages=tuple(Package(i, cpus) for i, cpus in enumerate(sets)))
+
+
+def cpus_of(machine: Machine, node_id: int) -> CpuSet:
+    """Return the CPUs of a node that is known to have some."""
+    node = machine.node(node_id)
+    return CpuSet() if node is None or node.cpus is None else node.cpus
 
 
 def with_cores(machine: Machine, value: object) -> Machine:
@@ -149,7 +165,7 @@ def stated(machine: Machine, part: str) -> Machine:
     """Mark a part as stated by the user."""
     return machine._replace(
         gaps=tuple(gap for gap in machine.gaps if gap != part),
-        origins={**machine.origins, part: ORIGIN},
+        origins={**machine.origins, part: ASSUMED},
     )
 
 

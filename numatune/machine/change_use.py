@@ -32,6 +32,7 @@ def cpu(pair: Pair) -> Iterator[Fact]:
         yield pair.fact(
             "cpu-model", MACHINE, lambda m: " ".join((m.cpu.model or "").split()) or None
         )
+    yield pair.fact("efficiency-cpus", MACHINE, lambda m: text(m.cpu.efficiency_cpus))
     flags = [None if m.cpu.features is None else m.cpu.features for m in (pair.before, pair.after)]
     for name, any_of in INSTRUCTION_SETS.items():
         before, after = (None if f is None else not f.isdisjoint(any_of) for f in flags)

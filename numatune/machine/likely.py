@@ -36,18 +36,30 @@ def likely_threads_per_core(machine: Machine) -> int | None:
 
 def likely_packages(machine: Machine) -> int | None:
     """Return the number of packages that the distances suggest, None where they suggest nothing."""
+    if machine.packages_known is not None:
+        return None
+    groups = groups_of_nodes(machine)
+    return len(groups) if groups else None
+
+
+def groups_of_nodes(machine: Machine) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of near nodes that the distances show, by id; () where they show none.
+
+    All nodes of a group are near each other, the groups are equal in size, and the next distance
+    is greater by 5 or more.
+    """
     table = machine.distances
     nodes = [n.id for n in machine.cpu_nodes]
-    if machine.packages_known is not None or table is None or len(nodes) < 4:
-        return None
+    if table is None or len(nodes) < 4:
+        return ()
     between = {(a, b): table.between(a, b) for a in nodes for b in nodes if a != b}
     values = sorted({v for v in between.values() if v is not None})
     if None in between.values() or len(values) < 2:
-        return None
+        return ()
     gap, near = max((later - value, value) for value, later in pairwise(values))
     if gap < 5:
-        return None
-    groups = {frozenset(b for b in nodes if b == a or (between[a, b] or 0) <= near) for a in nodes}
+        return ()
+    groups = {tuple(b for b in nodes if b == a or (between[a, b] or 0) <= near) for a in nodes}
     sizes = {len(group) for group in groups}
-    disjoint = sum(map(len, groups)) == len(nodes)
-    return len(groups) if disjoint and len(sizes) == 1 and len(groups) > 1 else None
+    is_split = sum(map(len, groups)) == len(nodes) and len(sizes) == 1 and len(groups) > 1
+    return tuple(sorted(groups)) if is_split else ()

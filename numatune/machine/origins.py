@@ -6,6 +6,8 @@ from numatune.machine.machine import Machine
 
 LIVE = "live host"
 TREE = "tree"
+#: What the user stated with --assume.
+ASSUMED = "assumed"
 
 
 def labels_of(machine: Machine) -> list[str]:

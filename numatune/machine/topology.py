@@ -140,12 +140,17 @@ class Settings(NamedTuple):
 
 
 class Cpu(NamedTuple):
-    """What the CPU is. `features` holds the kernel's flag names, None where they are unknown."""
+    """What the CPU is. `features` holds the kernel's flag names, None where they are unknown.
+
+    `efficiency_cpus` are those of the smaller cores of a hybrid CPU; None where nothing says that
+    it is one.
+    """
 
     architecture: str | None = None
     vendor: str | None = None
     model: str | None = None
     features: frozenset[str] | None = None
+    efficiency_cpus: CpuSet | None = None
 
 
 class Gpu(NamedTuple):

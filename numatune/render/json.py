@@ -83,6 +83,7 @@ def topology(machine: Machine) -> Document:
         "architecture": machine.cpu.architecture,
         "cpu_model": machine.cpu.model,
         "cpu_features": None if machine.cpu.features is None else sorted(machine.cpu.features),
+        "efficiency_cpus": text(machine.cpu.efficiency_cpus),
         "is_guest": machine.is_guest,
         "threads_per_core": machine.threads_per_core,
         "package_count": machine.packages_known,

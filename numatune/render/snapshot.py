@@ -51,6 +51,7 @@ def snapshot_document(machine: Machine, *, full_command_line: bool = False) -> D
         "cpu_vendor": text(cpu.vendor),
         "cpu_model": text(cpu.model),
         "cpu_features": text(features),
+        "efficiency_cpus": ids(cpu.efficiency_cpus),
         "is_guest": machine.is_guest,
         "nodes": [node(n) for n in machine.nodes],
         "distances": distances(machine),

@@ -53,6 +53,7 @@ SYS_FILES = (
     "devices/virtual/memory_tiering/memory_tier[0-9]+/nodelist",
     "devices/system/edac/mc/mc[0-9]+/(?:max_location|dimm[0-9]+/size)",
     "(?:devices/virtual|class)/dmi/id/" + one_of("sys_vendor", "product_name"),
+    "devices/cpu_atom/cpus",
     "hypervisor/type",
     "kernel/mm/transparent_hugepage/enabled",
 )

@@ -256,6 +256,7 @@ def join_cpu(both: Pair) -> Cpu:
         first(one.vendor, other.vendor),
         both.same("CPU model", *models),
         first(one.features, other.features),
+        both.same("efficiency CPUs", one.efficiency_cpus, other.efficiency_cpus),
     )
 
 

@@ -67,7 +67,9 @@ def read_cpu(tree: Tree) -> Cpu:
         words = facts["isa"].replace("_", " ")
     vendor, model = cpu_names(facts)
     features = None if words is None else frozenset(printable(words, 16 << 10).split())
-    return Cpu(read_architecture(tree, facts), vendor, model, features)
+    # The PMU of the small cores of hybrid x86 CPUs; others have no such file.
+    small = tree.ids("sys/devices/cpu_atom/cpus") if "flags" in facts else None
+    return Cpu(read_architecture(tree, facts), vendor, model, features, small or None)
 
 
 def cpuinfo_facts(text: str) -> dict[str, str]:

@@ -54,7 +54,7 @@ PARTS_LIMIT = 100
 #: Names that say nothing of the machine, and so may be missing.
 BESIDE = frozenset(("tool_version", "about", "source"))
 #: Names that snapshots of the first versions of numatune lack; for most machines they are null.
-LATER = frozenset(("memory",))
+LATER = frozenset(("memory", "efficiency_cpus"))
 #: Names without which a part of the machine is not known, by that part.
 GAPS = {"distances", "cores", "packages", "limits", "settings"}
 
@@ -131,6 +131,7 @@ def cpu(part: Part) -> Cpu:
         part.text("cpu_vendor"),
         part.text("cpu_model"),
         None if features is None else frozenset(features.split()),
+        part.ids("efficiency_cpus"),
     )
 
 

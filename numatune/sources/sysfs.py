@@ -22,6 +22,9 @@ from numatune.sources.sysfs_memory import read_memory
 from numatune.sources.sysfs_node import NODE, read_nodes
 from numatune.sources.tree import SUPPLY, Tree, printable
 
+#: How many levels below a folder a tree is looked for, and among how many folders.
+TREE_DEPTH = 2
+FOLDER_LIMIT = 32
 #: Files that matter so much that it is said when they are there and cannot be read.
 VITAL = (f"{CPU}/", f"{NODE}/", "proc/self/", "proc/cpuinfo", "sys/fs/cgroup/")
 
@@ -29,26 +32,46 @@ VITAL = (f"{CPU}/", f"{NODE}/", "proc/self/", "proc/cpuinfo", "sys/fs/cgroup/")
 def is_tree(root: str) -> bool:
     """Tell whether a folder holds a sys folder, or is a copy of one."""
     try:
-        folder = tree_root(root)
-        return os.path.isdir(f"{folder}/sys") or os.path.isdir(f"{folder}/devices/system")
-    except ValueError:
+        return has_sys(tree_root(root))
+    except (MachineError, ValueError):
         return False
 
 
-def tree_root(root: str) -> str:
-    """Return the folder that holds sys: the given one, or its only subfolder that does.
+def has_sys(folder: str) -> bool:
+    """Tell whether a folder holds sys, or is a copy of sys."""
+    return os.path.isdir(f"{folder}/sys") or os.path.isdir(f"{folder}/devices/system")
 
-    An archive of hwloc-gather-topology unpacks into such a subfolder.
+
+def tree_root(root: str) -> str:
+    """Return the folder that holds sys: the given one, or the only one below it that does.
+
+    An archive of hwloc-gather-topology unpacks into such a subfolder, maybe in one of its own.
+    Raises MachineError where there are several.
     """
-    if os.path.isdir(f"{root}/sys") or os.path.isdir(f"{root}/devices/system"):
+    if has_sys(root):
         return root
+    level = [root]
+    for _ in range(TREE_DEPTH):
+        level = [path for folder in level for path in subfolders(folder)][:FOLDER_LIMIT]
+        trees = sorted(path for path in level if has_sys(path))
+        if len(trees) > 1:
+            names = ", ".join(printable(path[len(root) :].strip("/"), 60) for path in trees[:5])
+            raise MachineError(
+                f"{printable(root)} holds {len(trees)} trees ({names}): give one of them"
+            )
+        if trees:
+            return trees[0]
+    return root
+
+
+def subfolders(folder: str) -> list[str]:
+    """Return the first real folders in a folder; proc is none of a tree's, and holds a sys, too."""
     try:
-        with os.scandir(root) as entries:
-            first = [e.path for _, e in zip(range(32), entries, strict=False)]
+        with os.scandir(folder) as entries:
+            first = [e for _, e in zip(range(FOLDER_LIMIT), entries, strict=False)]
     except OSError:
-        return root
-    inside = [p for p in first if not os.path.islink(p) and os.path.isdir(f"{p}/sys")]
-    return inside[0] if len(inside) == 1 else root
+        return []
+    return [e.path for e in first if e.name != "proc" and e.is_dir(follow_symlinks=False)]
 
 
 def read_tree(root: str, label: str) -> Machine:

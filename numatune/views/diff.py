@@ -30,6 +30,7 @@ NAMES = {
     "architecture": ("architecture", "architecture"),
     "cpu-vendor": ("CPU vendor", "CPU vendor"),
     "cpu-model": ("CPU model", "CPU model"),
+    "efficiency-cpus": ("CPUs of efficiency cores", "CPUs of efficiency cores"),
     "instruction-set": ("{}", "instruction sets"),
     "guest": ("virtual machine", "virtual machine"),
     "limit": ("limit {}", "limits"),

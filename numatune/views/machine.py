@@ -5,6 +5,7 @@ from __future__ import annotations
 from numatune.machine import CpuSet, Limits, Machine, Node
 from numatune.machine.instruction_sets import INSTRUCTION_SETS
 from numatune.machine.likely import likely_packages, likely_threads_per_core
+from numatune.machine.origins import ASSUMED
 from numatune.views.blocks import BAR_WIDTH, Block, Line, Span, Table, cells, line
 from numatune.words import clean, counted, listed, size
 
@@ -38,9 +39,11 @@ def summary(machine: Machine) -> Line:
         parts.append(distances)
     if machine.is_guest:
         parts.append("virtual machine")
+    told = [part for part, where in sorted(machine.origins.items()) if where == ASSUMED]
+    by_hand = f", {listed(told)} as stated by --assume" if told else ""
     return line(
         Span(" · ".join(part for part in parts if part), "strong"),
-        Span(f"   from {clean(machine.source)}", "dim"),
+        Span(f"   from {clean(machine.source)}{by_hand}", "dim"),
         hang=2,
     )
 
@@ -55,6 +58,10 @@ def node_words(machine: Machine) -> str:
 def cpu_words(machine: Machine) -> str:
     """Return "48 cores, no SMT", "24 CPUs", "12 cores with 2 threads each"."""
     cores, threads, cpus = machine.cores_known, machine.threads_per_core, machine.cpus
+    small = machine.cpu.efficiency_cpus
+    if cores and cpus is not None and small and machine.cores is not None:
+        count = sum(1 for core in machine.cores if core.cpus <= small)
+        return f"{counted(cores, 'core')}, {count} of them efficiency cores, {len(cpus)} CPUs"
     if cores and threads == 1:
         return f"{counted(cores, 'core')}, no SMT"
     if cores and threads:

@@ -1,7 +1,7 @@
 import pytest
 
 from numatune.errors import UsageError
-from numatune.machine import Core, CpuSet, Machine, Node
+from numatune.machine import Core, CpuSet, Distances, Machine, Node
 from numatune.machine.assume import assumed
 from numatune.sources.synthetic import build
 
@@ -28,6 +28,25 @@ def test_packages_are_nodes_only_where_the_numbers_match() -> None:
     assert [str(p.cpus) for p in both.packages or ()] == ["0-3", "4-7"]
     one = assumed(two_nodes("0-7"), {"packages": 2})
     assert (one.packages, one.packages_known) == (None, 2)
+
+
+def test_packages_are_the_groups_of_near_nodes_or_all_of_them() -> None:
+    near, far = 12, 32
+    rows = [(10, near, far, far), (near, 10, far, far), (far, far, 10, near), (far, far, near, 10)]
+    nodes = tuple(Node(i, CpuSet([i, i + 4])) for i in range(4))
+    machine = Machine("text", nodes=nodes, distances=Distances((0, 1, 2, 3), tuple(rows)))
+    for count, sets in (
+        (2, ["0-1,4-5", "2-3,6-7"]),
+        (1, ["0-7"]),
+        (4, ["0,4", "1,5", "2,6", "3,7"]),
+    ):
+        found = assumed(machine, {"packages": count})
+        assert [str(p.cpus) for p in found.packages or ()] == sets
+        assert found.origins["packages"] == "assumed"
+    three = assumed(machine, {"packages": 3})
+    assert (three.packages, three.packages_known) == (None, 3)
+    flat = machine._replace(distances=None)
+    assert assumed(flat, {"packages": 2}).packages is None
 
 
 def test_cores_without_threads_are_counted_per_machine() -> None:

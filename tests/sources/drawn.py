@@ -44,6 +44,9 @@ def machines(draw: st.DrawFn) -> Machine:
     cores = tuple(Core(cpus, p if has_packages else None, n) for cpus, p, n in sets)
     owned = union({n: [s for s, _, m in sets if m == n] for n in node_ids}, keep_empty=True)
     cpu = draw(cpus_drawn())
+    if cpu.features is not None and draw(st.booleans()):
+        small = draw(st.sets(st.sampled_from(list(online)), min_size=1))
+        cpu = cpu._replace(efficiency_cpus=CpuSet(small))
     is_guest = None if cpu.features is None else "hypervisor" in cpu.features
     is_cpuless = any(not cpus for cpus in owned.values())
     return Machine(

@@ -219,9 +219,32 @@ def test_a_tree_is_found_in_each_form_of_recording(root: Path, tmp_path: Path) -
     assert read(odd / "dump/sys").settings.cmdline is None
 
 
-def test_two_trees_in_a_folder_are_none(root: Path) -> None:
+def test_a_tree_is_found_two_levels_down(root: Path, tmp_path: Path) -> None:
+    deep = tmp_path / "captures" / "host 7"
+    deep.mkdir(parents=True)
+    root.rename(deep / "dump")
+    assert read(deep.parent).cores == small_machine().cores
+    assert not is_tree(str(tmp_path))
+
+
+def test_of_two_trees_in_a_folder_none_is_taken(root: Path) -> None:
     write_tree(small_machine(), root.parent / "other")
     assert not is_tree(str(root.parent))
+    with pytest.raises(MachineError, match=f"holds 2 trees .*other, {root.name}.*give one"):
+        read(root.parent)
+
+
+def test_the_settings_in_proc_do_not_make_it_a_tree(tmp_path: Path) -> None:
+    write_files(tmp_path, {"proc/sys/kernel/numa_balancing": "1\n", "proc/cmdline": "ro\n"})
+    assert not is_tree(str(tmp_path))
+    with pytest.raises(MachineError, match="shows no CPU and no NUMA node"):
+        read(tmp_path)
+
+
+def test_the_small_cores_of_a_hybrid_cpu_are_told(root: Path) -> None:
+    assert read(root).cpu.efficiency_cpus is None
+    write_files(root, {"sys/devices/cpu_core/cpus": "0-5\n", "sys/devices/cpu_atom/cpus": "6-7\n"})
+    assert read(root).cpu.efficiency_cpus == CpuSet([6, 7])
 
 
 @pytest.mark.parametrize("name", ["missing", "file", "nul\0byte", "empty", "x" * 5000])

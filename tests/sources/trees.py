@@ -78,6 +78,8 @@ def cpu_files(machine: Machine) -> dict[str, str]:
     if machine.packages is None:
         for cpu in online or ():
             files[f"{CPU}/cpu{cpu}/topology/physical_package_id"] = "-1\n"
+    if machine.cpu.efficiency_cpus is not None:
+        files["sys/devices/cpu_atom/cpus"] = f"{machine.cpu.efficiency_cpus}\n"
     if machine.cpu.features is not None:
         files["proc/cpuinfo"] = cpuinfo(machine.cpu, online or CpuSet())
     return files
