@@ -115,8 +115,25 @@ class Machine(NamedTuple):
         cpus = self.node_cpus(node_id)
         if self.cores is None or cpus is None:
             return None
-        parts = (core.cpus & cpus for core in self.cores)
-        return tuple(sorted((part for part in parts if part), key=CpuSet.first))
+        # Masks are compared before sets are made: a machine may have 64 nodes and 2048 cores.
+        mask = cpus.mask
+        parts = [core.cpus & cpus for core in self.cores if core.cpus.mask & mask]
+        return tuple(sorted(parts, key=CpuSet.first))
+
+    def cores_by_node(self) -> dict[int, list[CpuSet]]:
+        """Return the cores that have a CPU in each node, whole, whoever may use them.
+
+        One pass over all CPUs, where `node_cores` looks at every core for one node.
+        """
+        owners: dict[int, list[int]] = {}
+        found: dict[int, list[CpuSet]] = {node.id: [] for node in self.nodes}
+        for node in self.nodes:
+            for cpu in node.cpus or ():
+                owners.setdefault(cpu, []).append(node.id)
+        for core in self.cores or ():
+            for node_id in dict.fromkeys(n for cpu in core.cpus for n in owners.get(cpu, ())):
+                found[node_id].append(core.cpus)
+        return found
 
     def node_core_count(self, node_id: int) -> int | None:
         """Return how many cores of a node are usable, also where only their number is known."""

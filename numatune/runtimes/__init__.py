@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 MODULES = {
     "ktransformers": "numatune.runtimes.ktransformers",
     "kt-kernel": "numatune.runtimes.kt_kernel",
+    "llama.cpp": "numatune.runtimes.llama_cpp",
+    "ik_llama.cpp": "numatune.runtimes.ik_llama_cpp",
+    "openmp": "numatune.runtimes.openmp",
 }
 
 NAMES = tuple(MODULES)

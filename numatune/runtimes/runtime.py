@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from numatune.machine import Machine
 from numatune.placement.placement import Placement, Release, Tally
 from numatune.placement.request import Request
+
+
+class DefaultCount(NamedTuple):
+    """How many threads a runtime takes where no number is given.
+
+    `threads` is None where the machine does not show it. `counted` says in words what is counted,
+    `ignores` which limits of the process are not looked at: of "affinity", "cpuset" and "quota".
+    `source` is the upstream file.
+    """
+
+    threads: int | None
+    counted: str
+    ignores: tuple[str, ...]
+    source: str
 
 
 class Runtime(Protocol):

@@ -86,14 +86,15 @@ def picture(machine: Machine) -> list[Block]:
     """Draw packages, nodes and cores: a glyph a core, full where this process may use it."""
     rows: list[tuple[tuple[Span, ...], ...]] = []
     before: tuple[int, ...] = ()
+    cores = machine.cores_by_node()
     for node in machine.nodes:
         packages = packages_of(machine, node)
         rows.append(
             (
                 (Span(package_words(packages) if packages != before else "", "dim"),),
                 (Span(f"node {node.id}"),),
-                glyphs(machine, node),
-                (Span(node_cpu_words(machine, node)),),
+                glyphs(machine, node, cores[node.id]),
+                (Span(node_cpu_words(machine, node, cores[node.id])),),
                 (Span(memory_words(node)),),
                 (Span(f"CPUs {node.cpus}" if node.cpus else ""),),
             )
@@ -119,15 +120,13 @@ def package_words(ids: tuple[int, ...]) -> str:
     return f"packages {ids[0]}-{ids[-1]}" if is_run else f"packages {', '.join(map(str, ids))}"
 
 
-def glyphs(machine: Machine, node: Node) -> tuple[Span, ...]:
+def glyphs(machine: Machine, node: Node, cores: list[CpuSet]) -> tuple[Span, ...]:
     """Draw a node's cores (its CPUs where cores are unknown), those not allowed as empty."""
     if not node.cpus:
         return (Span("-" if node.cpus is not None else "?", "dim"),)
     usable = machine.inherited_cpus
-    groups = [c.cpus for c in machine.cores or () if c.cpus & node.cpus] or [
-        CpuSet((cpu,)) for cpu in node.cpus
-    ]
-    free = [bool(g & usable) if usable is not None else True for g in groups]
+    groups = cores or [CpuSet((cpu,)) for cpu in node.cpus]
+    free = [bool(g.mask & usable.mask) if usable is not None else True for g in groups]
     step = -(-len(free) // BAR_WIDTH)
     shown = [any(free[i : i + step]) for i in range(0, len(free), step)]
     runs: list[Span] = []
@@ -140,14 +139,16 @@ def glyphs(machine: Machine, node: Node) -> tuple[Span, ...]:
     return tuple(runs)
 
 
-def node_cpu_words(machine: Machine, node: Node) -> str:
+def node_cpu_words(machine: Machine, node: Node, cores: list[CpuSet]) -> str:
     """Return "24 cores", "12 CPUs" or "no CPU"."""
     if node.cpus is None:
         return "CPUs unknown"
     if not node.cpus:
         return "no CPU"
-    cores = machine._replace(limits=Limits()).node_core_count(node.id)
-    return counted(len(node.cpus), "CPU") if cores is None else counted(cores, "core")
+    count: int | None = len(cores)
+    if machine.cores is None:
+        count = machine._replace(limits=Limits()).node_core_count(node.id)
+    return counted(len(node.cpus), "CPU") if count is None else counted(count, "core")
 
 
 def memory_words(node: Node) -> str:

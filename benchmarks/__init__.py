@@ -1,0 +1,1 @@
+"""Benchmarks: how long commands take, beside other programs."""
