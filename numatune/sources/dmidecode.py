@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from numatune.errors import MachineError
 from numatune.machine import Dimm, Machine, Settings, Warning
+from numatune.words import clean
 
 NAME = "dmidecode -t memory"
 SUPPLY = "give the whole output of `sudo dmidecode -t memory`"
@@ -114,7 +115,7 @@ def blocks_of(lines: list[str]) -> list[Block]:
         elif current is not None:
             field = FIELD.match(line)
             if field:
-                current.fields.setdefault(field[1], field[2].strip())
+                current.fields.setdefault(field[1], clean(field[2]).strip())
     return once(blocks)
 
 

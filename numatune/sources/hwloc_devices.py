@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from numatune.machine import CpuSet, Gpu, Node
 from numatune.sources.xml_safe import Element
+from numatune.words import clean
 
 #: "0302 [10de:20b0] ..." : PCI class, vendor, device.
 PCI_TYPE = re.compile(r"(?P<class>[0-9a-f]{4}) \[(?P<vendor>[0-9a-f]{4}):", re.IGNORECASE)
@@ -60,5 +61,5 @@ def name_of(device: Device) -> str:
     found = [m for m in map(SOFTWARE.match, device.names) if m]
     if found:
         best = min(found, key=lambda m: order.index(m[1]))
-        return f"GPU{best[2]}" if best[1] == "nvml" else best.string
-    return f"PCI {device.element.get('pci_busid') or 'device'}"[:40]
+        return f"GPU{best[2]}" if best[1] == "nvml" else clean(best.string[:40])
+    return clean(f"PCI {device.element.get('pci_busid') or 'device'}"[:40])

@@ -11,6 +11,7 @@ from numatune.sources.hwloc_devices import Device
 from numatune.sources.hwloc_nodes import NODE_LIMIT
 from numatune.sources.hwloc_sets import id_of, set_of, whole
 from numatune.sources.xml_safe import Element
+from numatune.words import clean
 
 #: Objects that have no place among the CPUs.
 IO = frozenset(("Bridge", "PCIDev", "OSDev", "Misc"))
@@ -19,6 +20,8 @@ PACKAGES = ("Package", "Socket")
 
 #: Linux supports 8192 (MAXSMP on x86).
 CPU_LIMIT = 1 << 14
+#: Ids of packages are the firmware's, and 32 bits at most.
+PACKAGE_LIMIT = 1 << 31
 
 Path = tuple[Element, ...]
 
@@ -61,7 +64,8 @@ class Found:
         elif kind in PACKAGES:
             self.package_elements.append(element)
         elif kind == "PCIDev":
-            place = next(each for each in reversed(path) if each.get("type") not in IO)
+            outer = (each for each in reversed(path) if each.get("type") not in IO)
+            place = next(outer, self.root)
             names = tuple(e.get("name") or "" for e in element.all("object"))
             cpus = None if place is self.root else set_of(place, "cpuset")
             self.devices.append(Device(element, names, cpus))
@@ -90,12 +94,11 @@ class Found:
             if package is None:
                 return None
             sets.setdefault(package, []).append(cpu)
-        by_id = {id_of(package): cpus for package, cpus in sets.items()}
-        if None in by_id or len(by_id) < len(sets):
+        ids = [n for n in map(id_of, sets) if n is not None and n < PACKAGE_LIMIT]
+        if len(set(ids)) < len(sets):
             return None
-        return tuple(
-            Package(n, CpuSet(by_id[n])) for n in sorted(n for n in by_id if n is not None)
-        )
+        by_id = sorted(zip(ids, sets.values(), strict=True), key=lambda pair: pair[0])
+        return tuple(Package(n, CpuSet(cpus)) for n, cpus in by_id)
 
     def cores(self) -> tuple[CpuSet, ...] | None:
         """Return the CPUs of each core, by lowest CPU; None where a CPU is in no core."""
@@ -145,7 +148,7 @@ def nearest(path: Path, kinds: tuple[str, ...]) -> Element | None:
 def infos_of(element: Element) -> dict[str, str]:
     """Return the name and value pairs of an object."""
     pairs = ((each.get("name"), each.get("value")) for each in element.all("info"))
-    return {name: value[:200] for name, value in pairs if name and value}
+    return {name: clean(value[:200]) for name, value in pairs if name and value}
 
 
 def unique(element: Element, seen: dict[int, Element], limit: int) -> int:

@@ -64,8 +64,17 @@ def counts_of(
     uniform = threads.pop() if len(threads) == 1 else None
     products = [each.product for each in types]
     packages = packages_of(types, count, losses, physical, is_virtual, is_power)
+    if uniform == 1 and len(types) == 1 and products == [None]:
+        # The largest core has one thread, so every online CPU is a core.
+        return Counts(count, packages, 1)
+    if uniform is not None and products == [None]:
+        losses.warn(
+            "cores-unknown",
+            f"the number of cores is not known: the largest has {uniform} threads, others may have "
+            "fewer; the cores of a package and the number of packages would tell. `lscpu -e` tells",
+        )
     if not types or None in products:
-        return Counts(None, packages, uniform if len(types) == 1 else None)
+        return Counts(None, packages, None)
     total = sum(product or 0 for product in products)
     cores = sum((each.cores or 0) * (each.groups or 0) for each in types)
     if total == count and not is_rounded(types, offline):

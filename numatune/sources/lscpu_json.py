@@ -51,11 +51,20 @@ LITERALS = {"null": "", "true": "yes", "false": "no"}
 #: Beyond these it is no JSON of lscpu, and reading stops.
 DEEPEST = 100
 MOST_JUNK = 1000
+#: 8192 CPUs with twelve columns have as many pairs.
+MOST_PAIRS = 100_000
+MOST_BLOCKS = 20
+#: The longest value, the list of flags, has 3 kB.
+LONGEST = 50_000
+TOO_MUCH = "the text has more JSON than lscpu prints"
 
 
 def recognises(text: str) -> bool:
     """Tell whether there is JSON of lscpu in a text, damaged or not."""
     found = START.search(text) or ESCAPED.search(text)
+    if found is None and "&" in text and ("lscpu" in text or "cpus" in text):
+        text = cleaned(text)[0]
+        found = START.search(text)
     return found is not None and bool(STATED.search(text, found.end()))
 
 
@@ -67,12 +76,14 @@ def read(text: str, label: str) -> Machine:
     """
     plain, undone = cleaned(text)
     summaries, tables, problems = blocks_of(plain)
-    if problems:
+    if problems and TOO_MUCH not in problems:
         lines = unprefixed(BLANK_LINES.sub("\n", plain), LINE)
         if lines.marked:
             plain = "\n".join(line.text for source in lines.sources for line in source)
             summaries, tables, problems = blocks_of(plain)
             undone.append("prefixes of lines")
+    if any("\n" in each.value for statements in summaries for each in statements):
+        undone.append("wrapped lines")
     machine = joined(summaries, [table for table in tables if table.rows], label, undone)
     for problem in problems:
         machine = machine.warned("incomplete", f"{problem}; {SUPPLY}")
@@ -89,15 +100,20 @@ def blocks_of(
     summaries: list[list[Statement]] = []
     tables: list[Table] = []
     problems: dict[str, None] = {}
+    left = MOST_PAIRS
     found = START.search(text)
     while found:
-        block = Block(text, found.end())
+        if len(summaries) + len(tables) == MOST_BLOCKS or left <= 0:
+            problems[TOO_MUCH] = None
+            break
+        block = Block(text, found.end(), left)
         if "lscpu" in found.group():
             summaries.append(list(statements_of(block)))
         else:
             tables.append(table_of(block))
         if block.problem:
             problems[block.problem] = None
+        left = block.left
         found = START.search(text, block.end)
     return summaries, tables, problems
 
@@ -148,11 +164,15 @@ def unescaped(text: str) -> str:
 
 
 class Block:
-    """One array of lscpu's JSON, what is wrong with it, and where reading it ended."""
+    """One array of lscpu's JSON, what is wrong with it, and where reading it ended.
 
-    def __init__(self, text: str, start: int) -> None:
+    `left` is how many pairs may still be read.
+    """
+
+    def __init__(self, text: str, start: int, left: int) -> None:
         self.text = text
         self.end = start
+        self.left = left
         self.problem = ""
 
     def tokens(self) -> Iterator[tuple[str, str]]:
@@ -190,6 +210,7 @@ class Block:
             elif expects_value and name and kind != "junk":
                 yield name, LITERALS.get(word, word) if kind == "word" else word
                 name, expects_value = "", False
+                self.left -= 1
             elif kind == "string":
                 name = word
             else:
@@ -197,6 +218,9 @@ class Block:
                 self.problem = f"the JSON is damaged at {word[:20]!r}"
                 if not word.strip(".\u2026"):
                     self.problem = "the JSON leaves something out"
+            if self.left <= 0:
+                self.problem = TOO_MUCH
+                return
             if len(nested) > DEEPEST or junk > MOST_JUNK:
                 self.problem = "the JSON is nothing that lscpu prints"
                 return
@@ -204,15 +228,16 @@ class Block:
 
 
 def string_end(text: str, start: int) -> int:
-    """Return where the closing quote of a string is, the end of the text where there is none."""
-    while (end := text.find('"', start)) >= 0:
+    """Return where the closing quote of a string is, or where that is too far to be one."""
+    limit = min(len(text), start + LONGEST)
+    while (end := text.find('"', start, limit)) >= 0:
         escapes = end - 1
         while escapes >= start and text[escapes] == "\\":
             escapes -= 1
         if (end - escapes) % 2:
             return end
         start = end + 1
-    return len(text)
+    return limit
 
 
 def decoded(string: str) -> str:

@@ -155,6 +155,8 @@ def read_online(view: View, losses: Losses) -> tuple[CpuSet, CpuSet | None]:
             losses.warn("damaged", f"whether the CPUs {unclear} are online can't be read, and "
                         f"they are left out; {SUPPLY} with LC_ALL=C")  # fmt: skip
         online = CpuSet(cpu for cpu, word in words.items() if word in YES)
+        if not online:
+            losses.add("incomplete", "any online CPU")
         return online, (view.every - online - unclear) or None
     if view.has("CORE"):
         online = CpuSet(cpu for cpu in view.rows if view.text(cpu, "CORE") is not None)

@@ -11,7 +11,8 @@ from numatune.sources.lscpu_labels import ENGLISH, TRANSLATED
 #: A node's line in a language that has no translation here.
 NODE_LINE = r"NUMA[^\n:|,;0-9]{0,24}[0-9]{1,4}[^\n:|,;0-9]{0,16}CPU[^\n:|,;0-9]{0,8}"
 #: What stands behind a label; Chinese has a wide colon, and one translation that of vertical text.
-COLON = r" *[:\uff1a\ufe30]"
+#: In the header of a table, the names of the caches have colons between them.
+COLON = r" *[:\uff1a\ufe30](?!L[0-9])"
 NUMBER = re.compile(r" ?[0-9]+")
 
 

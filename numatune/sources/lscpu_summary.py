@@ -50,9 +50,11 @@ class Output:
 
     def __init__(self, statements: Sequence[Statement]) -> None:
         self.statements = statements
+        #: By field, without those that are of no use here: the clock differs from run to run.
         self.values: dict[Key, list[Statement]] = {}
         for each in statements:
-            self.values.setdefault((each.field, each.node), []).append(each)
+            if each.field:
+                self.values.setdefault((each.field, each.node), []).append(each)
 
     def first(self, field: str) -> Statement | None:
         """Return the first statement of a field, None where there is none."""
@@ -107,12 +109,12 @@ def read_summary(
     `runs` are statements of one source each; `undone` says what was undone to read them. Raises
     MachineError where none states anything of a machine.
     """
-    outputs = [output for run in runs for output in outputs_of(run)]
+    outputs = [output for run in runs for output in outputs_of(run) if output.fullness]
     best = max(enumerate(outputs), key=lambda pair: (pair[1].fullness, pair[0]), default=None)
-    if best is None or best[1].fullness == 0:
+    if best is None:
         raise MachineError(f"{label} states nothing that lscpu prints; {SUPPLY}")
     machine = machine_of(best[1], label, name, undone)
-    if any(best[1].contradicts(other) for other in outputs if other.fullness):
+    if any(best[1].contradicts(other) for other in outputs):
         machine = machine.warned(
             "two-outputs",
             f"there are {len(outputs)} outputs of lscpu in the text, and they differ; the fullest "
@@ -131,6 +133,8 @@ def machine_of(output: Output, label: str, name: str, undone: Iterable[str]) -> 
     read = read_nodes(output, losses)
     if output.first("online") is None and output.first("online_mask") is None:
         online = all_online(total, read)
+        if offline:
+            losses.add("incomplete", "the online CPUs")
     online, offline = agreed(total, online, offline, losses)
     nodes = checked_nodes(output, read, total, online, offline, losses)
     cpu = read_cpu(output, losses)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from numatune.machine import Machine
+from numatune.machine.cpuset import ID_LIMIT
 from numatune.sources.lscpu_labels import COLUMNS, NO, YES
 from numatune.sources.lscpu_losses import Losses
 from numatune.sources.lscpu_rows import TELLING, Table, read_tables
@@ -43,13 +44,6 @@ COMMENT = re.compile(rf"^# *(?={COMMAED.pattern})", re.MULTILINE)
 COMMAND = re.compile(
     rf"\blscpu\b[^|\n]*?(?:-p|-e|--parse|--extended)[= ]((?i:{COLUMN})(?:,(?i:{COLUMN}))+)"
 )
-#: Where a line of a table starts behind a prefix.
-START = re.compile(
-    rf"{HEADER.pattern}|(?<![\w.])(?:-(?= +[0-9])|[0-9.]+)(?: +[0-9.-]+){{2,9}} +[0-9]+(?::[0-9]+)+"
-    r"|(?<![\w.])[0-9]+,[0-9-]*,[0-9-]*,[0-9-]*,,[0-9]",
-    re.ASCII,
-)
-
 ID = re.compile(r"[0-9]{1,7}|-|", re.ASCII)
 CACHE_IDS = re.compile(r"[0-9]{1,7}(?::[0-9]{1,7})*|-|", re.ASCII)
 DECIMAL = re.compile(r"[0-9.,]{1,20}%?|-|", re.ASCII)
@@ -68,8 +62,8 @@ def recognises(text: str) -> bool:
     for start in islice(headers(text), GLANCES):
         if any(table.rows for table in parsed(text[start : start + GLANCE])[0]):
             return True
-    cleaned = clean(text[:GLANCE])
-    return bool(cleaned.undone) and any(table.rows for table in parsed(text[:GLANCE])[0])
+    first = text[:GLANCE]
+    return clean(first).text != first and any(table.rows for table in parsed(first)[0])
 
 
 def headers(text: str) -> Iterator[int]:
@@ -112,10 +106,36 @@ def read(text: str, label: str) -> Machine:
 def parsed(text: str, is_end: bool = False) -> tuple[list[Table], list[str]]:
     """Return the tables of a text and what was undone to read it; nothing follows an `is_end`."""
     cleaned = clean(text)
-    lines = unprefixed(COMMENT.sub("", cleaned.text), START)
+    lines = unprefixed(COMMENT.sub("", cleaned.text), starts_of(cleaned.text))
     ends_open = is_end and cleaned.text[-1:] not in (" ", "\n", "")
     tables = [table for source in lines.sources for table in tables_of(source, ends_open)]
     return tables, [*cleaned.undone, *(["prefixes of lines"] if lines.marked else [])]
+
+
+def starts_of(text: str) -> re.Pattern[str]:
+    """Return a pattern for where a header or a row of its columns starts behind a prefix."""
+    rows = {HEADER.pattern: None}
+    for start in islice(headers(text), GLANCES):
+        found = HEADER.search(text, start)
+        columns = header_of(found.group()) if found else ()
+        if found and columns:
+            between = "," if "," in found.group() else " +"
+            rows[rf"(?<![\w.]){between.join(map(cell_pattern, columns))} *$"] = None
+    return re.compile("|".join(rows), re.ASCII)
+
+
+def cell_pattern(column: str) -> str:
+    """Return the pattern of the cells of a column."""
+    name = column.upper()
+    if name == "CPU":
+        return "[0-9]+"
+    if name in IDS:
+        return "(?:[0-9]+|-|)" if name != column else "(?:[0-9]+|-)"
+    if name in DECIMALS:
+        return r"(?:[0-9.,]+%?|-)"
+    if name == "MODELNAME":
+        return ".*?"
+    return r"(?:[0-9]+(?::[0-9]+)*|-|)" if name not in COLUMNS else r"[^\s,]*"
 
 
 def tables_of(lines: Iterable[Line], ends_open: bool) -> list[Table]:
@@ -130,7 +150,7 @@ def tables_of(lines: Iterable[Line], ends_open: bool) -> list[Table]:
             header, rest = found.group(), text[found.end() :].strip()
             collectors.append(Collector(columns, "," in header and "-e" not in header))
             if rest and not found.lastindex:
-                collectors[-1].add(rest)
+                collectors[-1].add_behind_header(rest)
         elif header and is_more_header(text) and (more := header_of(f"{header} {text}")):
             collectors[-1] = Collector(more, False)
             collectors[-1].losses.undone.add(JOINED)
@@ -154,6 +174,7 @@ class Collector:
     def __init__(self, columns: Sequence[str], commas: bool) -> None:
         self.columns = tuple(columns)
         self.names = [column.upper() for column in columns]
+        self.place = self.names.index("CPU")
         self.commas = commas
         #: As many cells as a row needs, so that none of interest may be cut.
         self.enough = 2 + max(i for i, name in enumerate(self.names) if name in TELLING)
@@ -165,7 +186,7 @@ class Collector:
 
     def add(self, text: str) -> None:
         """Take a line in."""
-        if not text or self.strangers > STRANGERS:
+        if not text or self.strangers > STRANGERS or len(self.rows) > ID_LIMIT:
             return
         if is_elision(text):
             self.losses.add("elided", "some rows")
@@ -184,28 +205,41 @@ class Collector:
         if rows:
             self.open = []
             self.take(rows)
-        elif self.is_start(cells):
+        elif self.is_start(cells) and (
+            not self.strangers or int(cells[self.place]) == self.last + 1
+        ):
             self.note_open()
             self.open = cells
         elif not self.open:
+            words = text.split()[:1] if self.commas else text.split()
+            if self.rows and not self.strangers and all(map(is_any_cell, words)):
+                self.losses.add("damaged", f"a row after that of CPU {self.last}")
             self.strangers += 1
+
+    def add_behind_header(self, text: str) -> None:
+        """Take in what stands on the line of the header: rows, a note, or a column that is cut."""
+        word = text.split()[0]
+        is_name = any(name.startswith(word) for name in COLUMNS) or word[:2] in ("L1", "L2", "L3")
+        if is_name or (tail_problem(f" {text}") and not self.fitted(self.cells_of(text))):
+            self.losses.add("damaged", f"the columns behind {self.columns[-1]}")
+        self.add(text)
 
     def cells_of(self, text: str) -> list[str]:
         """Return the cells of a line."""
         if not self.commas:
             return text.split()
         words = text.strip("\"'`*").split(" ", 1)
-        if len(words) > 1 and "MODELNAME" not in self.names:
-            if tail_problem(f" {words[1]}"):
-                return text.split()
+        is_noted = len(words) > 1 and "MODELNAME" not in self.names
+        if is_noted and tail_problem(f" {words[1]}"):
+            return text.split()
+        cells = [cell.strip() for cell in (words[0] if is_noted else text).split(",")]
+        if is_noted and self.fitted(cells):
             self.losses.undone.add(NOTED)
-            text = words[0]
-        return [cell.strip() for cell in text.split(",")]
+        return cells
 
     def is_start(self, cells: list[str]) -> bool:
         """Tell whether cells may be the start of a row, or a damaged row."""
-        place = self.names.index("CPU")
-        cell = cells[place] if place < len(cells) else ""
+        cell = cells[self.place] if self.place < len(cells) else ""
         return cell.isascii() and cell.isdigit() and len(cell) < 7 and int(cell) not in self.rows
 
     def note_open(self) -> None:
@@ -217,7 +251,7 @@ class Collector:
     def take(self, rows: list[tuple[str, ...]]) -> None:
         """Take rows in; one that does not go on where others stopped is of something else."""
         for row in rows:
-            cpu = int(row[self.names.index("CPU")])
+            cpu = int(row[self.place])
             if self.rows.get(cpu, row) != row:
                 self.losses.warn("contradiction", f"the table has two rows of CPU {cpu}; the first "
                                  "one is taken; paste one table alone")  # fmt: skip
@@ -264,9 +298,15 @@ class Collector:
         """Note what is missing at the end; `cut` is the last line of a text without a line end."""
         self.note_open()
         rows = self.fitted(self.cells_of(cut)) if cut else []
+        if not rows or int(rows[-1][self.place]) != self.last:
+            return
         name = next(name for name in reversed(self.names) if name)
-        is_last = bool(rows) and int(rows[-1][self.names.index("CPU")]) == self.last
-        if is_last and name in IDS and not is_even(row[-1] for row in self.rows.values()):
+        cells = [row[-1] for row in self.rows.values()]
+        is_cut = name in IDS and not is_even(cells)
+        if name not in IDS:
+            least = 1 if any(rows[-1][-2:-1]) else 0
+            is_cut = len(cells[-1]) < min(map(len, cells[:-1]), default=least)
+        if is_cut:
             self.rows.pop(self.last, None)
             self.losses.add("cut", f"the row of CPU {self.last}")
 
@@ -282,6 +322,11 @@ def is_cell(name: str, cell: str) -> bool:
     if name in DECIMALS:
         return bool(DECIMAL.fullmatch(cell))
     return name in COLUMNS or bool(CACHE_IDS.fullmatch(cell))
+
+
+def is_any_cell(word: str) -> bool:
+    """Tell whether a word may be a cell, or several with commas, of some table."""
+    return word.upper() in ("YES", "NO") or not word.strip("0123456789-,:YN")
 
 
 def is_even(cells: Iterable[str]) -> bool:

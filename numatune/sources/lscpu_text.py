@@ -33,6 +33,8 @@ SIGN = re.compile(
     r"|^[^\w\n]*(?:Model name|CPU\(s\)|Vendor ID):[ \t]+\S",
     re.MULTILINE,
 )
+#: One of these is in all of them, and found much faster.
+HINTS = ("(s)", "Model name:", "Vendor ID:")
 #: `virsh nodeinfo` shares labels with lscpu.
 VIRSH = "NUMA cell(s):"
 NOT_VIRSH = re.compile(r"(?:NUMA node ?(?:\(s\)|[0-9]{1,4} CPU\(s\))|On-line CPU\(s\) list)\s*:")
@@ -54,6 +56,10 @@ DEEP = 8
 WIDE = 200
 #: No terminal is wider, so a longer line was not wrapped.
 WIDEST = 500
+#: No value is longer: lists of CPUs and of flags have a few kB.
+LONGEST = 50_000
+#: How the labels of a mitigation start, of which newer kernels have more than are known here.
+VULNERABILITY = "Vulnerability "
 
 JOINED = "wrapped lines"
 TOGETHER = "lines that were run together"
@@ -82,7 +88,10 @@ def recognises(text: str) -> bool:
 
 def first_sign(text: str) -> int:
     """Return where the first label of lscpu is that is no string of `lscpu -J`, -1 without one."""
-    for found in SIGN.finditer(text):
+    first = min((place for hint in HINTS if (place := text.find(hint)) >= 0), default=-1)
+    if first < 0:
+        return -1
+    for found in SIGN.finditer(text, text.rfind("\n", 0, first) + 1):
         if "field" not in text[max(0, found.start() - 12) : found.start()]:
             return found.start()
     return -1
@@ -106,8 +115,12 @@ def read(text: str, label: str) -> Machine:
     """
     part = excerpt(text)
     cleaned = clean(part)
-    labels = Labels(cleaned.text)
-    lines = unprefixed(cleaned.text, labels.start)
+    plain = cleaned.text
+    if '"field"' in plain:
+        # What lscpu -J prints in the same text is another reader's.
+        plain = "\n".join(line for line in plain.split("\n") if '"field"' not in line)
+    labels = Labels(plain)
+    lines = unprefixed(plain, labels.start)
     ends_open = len(part) == len(text) and cleaned.text[-1:] not in (" ", "\n", "")
     runs, undone, is_elided = [], set(cleaned.undone), False
     for source in lines.sources:
@@ -146,8 +159,7 @@ class Collector:
     """Collects the statements of the lines of one source, and joins values that were wrapped."""
 
     def __init__(self, labels: Labels, lines: tuple[Line, ...]) -> None:
-        # What lscpu -J prints in the same text is another reader's.
-        self.lines = single_spaced([line for line in lines if '"field"' not in line.text])
+        self.lines = single_spaced(list(lines))
         self.found = [labels.on(line.text) for line in self.lines]
         self.undone: set[str] = set()
         self.is_elided = False
@@ -156,13 +168,25 @@ class Collector:
         pairs = zip(self.lines, self.found, strict=True)
         #: The width at which lines may have been wrapped.
         self.width = max((line.width for line, found in pairs if found), default=0)
+        #: Whether some line is shorter; in a box all have one width.
+        self.is_ragged = any(
+            found and line.width < self.width
+            for line, found in zip(self.lines, self.found, strict=True)
+        )
+        self.cut_width = self.find_cut()
+        #: Whether more labels follow.
+        self.is_followed = False
 
     def statements(self, ends_open: bool) -> list[Statement]:
         """Return what the lines state. `ends_open` says that the text ends without a line end."""
         stated: list[Statement] = []
         last_line: Line | None = None
-        for line, found in zip(self.lines, self.found, strict=True):
+        end = max((i for i, found in enumerate(self.found) if found), default=0)
+        for i, (line, found) in enumerate(zip(self.lines, self.found, strict=True)):
+            self.is_followed = i < end
             if found:
+                if last_line is not None and stated:
+                    stated[-1] = self.ended(stated[-1], last_line)
                 stated += self.on_line(line, found)
                 last_line = line
             elif last_line is not None and stated and line.text:
@@ -184,19 +208,55 @@ class Collector:
             near = self.lines[places[0] : places[-1] + 2]
             self.is_elided = any(is_elision(line.text) for line in near)
 
+    def find_cut(self) -> int:
+        """Return the column at which lines were cut, as `less -S` and `cut -c` do; 0 without one.
+
+        Several texts of free words end there, which have one length by chance only, while others
+        are shorter.
+        """
+        cut: dict[str, str] = {}
+        if not self.lines:
+            return 0
+        after = [*self.found[1:], []]
+        lines = [*self.lines[1:], None]
+        for line, found, then, following in zip(self.lines, self.found, after, lines, strict=True):
+            is_known = bool(found) or line.text.startswith(VULNERABILITY)
+            goes_on = following is not None and bool(following.text) and not then
+            if goes_on and following is not None and following.text.startswith(VULNERABILITY):
+                goes_on = False
+            if is_known and line.width > self.width:
+                return 0
+            # A blank may have stood at the cut.
+            if is_known and line.width >= self.width - 1 and not goes_on:
+                field = found[-1].field if found else ""
+                if field in NAMES or field in ("", "flags"):
+                    cut[line.text.partition(":")[2].strip()] = field
+        return self.width if self.is_ragged and len(cut) > 2 - ("flags" in cut.values()) else 0
+
+    def ended(self, last: Statement, line: Line) -> Statement:
+        """Return a statement that no line goes on with; a wrapped one ends in a shorter line."""
+        is_wrapped = last.field == "flags" and "\n" in last.value
+        is_full = self.is_ragged and line.width >= self.width
+        return last._replace(problem="cut") if is_wrapped and is_full else last
+
     def on_line(self, line: Line, found: list[Label]) -> list[Statement]:
         """Return the statements of one line; it has several where lines were run together."""
         if len(found) > 1:
             self.undone.add(TOGETHER)
         ends = [each.start for each in found[1:]] + [len(line.text)]
-        return [
+        stated = [
             Statement(each.field, line.text[each.end : end].strip(), each.node)
             for each, end in zip(found, ends, strict=True)
         ]
+        if self.cut_width and line.width >= self.cut_width - 1:
+            stated[-1] = stated[-1]._replace(problem="cut")
+        return stated
 
     def continued(self, last: Statement, before: Line, line: Line) -> Statement | None:
         """Return a statement with the rest of its value from the next line, None without any."""
         text = line.text
+        if len(last.value) > LONGEST:
+            return last._replace(problem="damaged")
         if last.field in LISTS | COUNTS | {"flags"} and is_elision(text):
             return last._replace(problem="elided")
         if last.field == "flags":
@@ -206,7 +266,7 @@ class Collector:
         if last.field in COUNTS and not last.value and text.isascii() and text.isdigit():
             return self.joined(last, text)
         if last.field in NAMES and ":" not in text and not PROMPT.match(text):
-            width = max(self.width, 60)
+            width = 0 if self.is_followed else max(self.width, 60)
             if before.width + 1 + len(text.split()[0]) > width:
                 return last._replace(problem="damaged")
         return None

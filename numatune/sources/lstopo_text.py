@@ -22,6 +22,7 @@ from numatune.sources.hwloc_nodes import (
     owned,
 )
 from numatune.sources.lstopo_lines import Object, Tree, tree_of
+from numatune.words import clean
 
 NAME = "lstopo"
 SUPPLY = "save `lstopo -p` to a file and give that, or the XML that `lstopo x.xml` writes"
@@ -195,7 +196,7 @@ def cpu_of(tree: Tree) -> Cpu:
     stated: dict[str, set[str]] = {}
     for each in tree.of("Machine", "Package"):
         for name, quoted, plain in INFO.findall(each.attributes):
-            stated.setdefault(name, set()).add(" ".join((quoted or plain).split()))
+            stated.setdefault(name, set()).add(" ".join(clean(quoted or plain).split()))
     one = {name: values.pop() for name, values in stated.items() if len(values) == 1}
     return Cpu(one.get("Architecture"), one.get("CPUVendor"), one.get("CPUModel") or None)
 

@@ -35,6 +35,9 @@ ANYWHERE = frozenset(("header", "no_distances", "no_numa", "libnuma", "command")
 #: What stands before a command: a prompt, a path, `sudo`, `LANG=C`.
 PROMPT = r"(?a)(?:^|[#$%>~\])\"'`/]|sudo(?: -\w+)*|=\S*)$"
 
+#: Characters before a label that are looked at: a line may hold all of a text.
+BEFORE_LIMIT = 500
+
 #: More runs than anybody pastes; of so many the first are read.
 RUN_LIMIT = 100
 
@@ -130,9 +133,11 @@ def statements(text: str) -> list[Statement]:
     """Return the labels of a text in order, each with the text up to the next."""
     taken: list[tuple[re.Match[str], str, bool]] = []
     end_of_last = -1
+    start = place = 0
     for found in LABEL.finditer(text):
-        start = text.rfind("\n", 0, found.start()) + 1
-        before = text[start : found.start()].strip()
+        start = text.rfind("\n", place, found.start()) + 1 or start
+        place = found.start()
+        before = text[max(start, place - BEFORE_LIMIT) : place].strip()
         kind = kind_of(found)
         if kind == "command" and not re.search(PROMPT, before):
             continue

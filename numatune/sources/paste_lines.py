@@ -160,7 +160,8 @@ def ascending(numbers: list[int]) -> bool:
 
 def pattern(name: str) -> re.Pattern[str]:
     """Return a pattern for a prefix of that shape; blanks and marks at its end come off later."""
-    parts = {"a": r"[^\W\d_]+", "0": "[0-9]+", " ": " +"}
+    # More digits are no time or line number, and int() refuses thousands of them.
+    parts = {"a": r"[^\W\d_]+", "0": "[0-9]{1,40}(?![0-9])", " ": " +"}
     return re.compile("".join(parts.get(char) or re.escape(char) for char in name.rstrip(" |>#")))
 
 

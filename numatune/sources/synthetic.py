@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from numatune.errors import UsageError
 from numatune.machine import Core, CpuSet, Machine, Node, Package
+from numatune.words import clean
 
 #: Every spelling of a level -> its name here; cache levels only multiply.
 TYPES = {
@@ -31,6 +32,8 @@ UNITS = {
 }  # fmt: skip
 
 CPU_LIMIT = 1 << 14
+#: The kernel's own limit (CONFIG_NODES_SHIFT).
+NODE_LIMIT = 1 << 10
 
 WORD = re.compile(r"\[?[a-z0-9]+(?::\d{1,6})?(?:\([^()\[\]]*\))?\]?")
 
@@ -54,6 +57,7 @@ class Attached(NamedTuple):
 
 def build(description: str) -> Machine:
     """Build the machine. Raises UsageError where the description can't be understood."""
+    description = " ".join(clean(description).split())
     levels, attached = parse(description)
     total = 1
     for level in levels:
@@ -62,6 +66,8 @@ def build(description: str) -> Machine:
             raise UsageError(f"--synthetic makes more than {CPU_LIMIT} CPUs")
     numbers = numbering(levels, total)
     nodes_at = attached or Attached(0, None)
+    if width(levels, nodes_at.depth) > NODE_LIMIT:
+        raise UsageError(f"--synthetic makes more than {NODE_LIMIT} NUMA nodes")
     nodes = tuple(
         Node(i, cpus, nodes_at.memory, None, "dram")
         for i, cpus in enumerate(blocks(levels, nodes_at.depth, numbers))
@@ -82,7 +88,7 @@ def build(description: str) -> Machine:
     if packages is None:
         gaps.append("packages")
     return Machine(
-        source=f"synthetic {description.strip()}",
+        source=f"synthetic {description}",
         nodes=nodes,
         cores=tuple(cores),
         packages=packages,

@@ -17,6 +17,7 @@ from numatune.machine.cpuset import ID_LIMIT
 from numatune.sources import xml_safe
 from numatune.sources.hwloc_nodes import NODE_LIMIT, shared_cpus
 from numatune.sources.xml_safe import Element
+from numatune.words import clean, shown
 
 NAME = "virsh capabilities"
 SUPPLY = "save `virsh capabilities > x.xml` and give that file"
@@ -36,6 +37,8 @@ UNITS = {
     None: 10, "b": 0, "bytes": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30,
     "t": 40, "tib": 40,
 }  # fmt: skip
+#: Ids of sockets are the firmware's, of 32 bits.
+SOCKET_LIMIT = 1 << 31
 #: libvirt's names of vendors (src/cpu_map/) -> those of /proc/cpuinfo.
 VENDORS = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD", "Hygon": "HygonGenuine"}
 
@@ -71,7 +74,7 @@ def read(text: str, label: str) -> Machine:
     if not cells:
         raise MachineError(f"the XML lists no NUMA cell of the host, as libvirt does in "
                            f"containers; {document.cut or 'run it on the host'}")  # fmt: skip
-    announced = groups[0].get("num")
+    announced = shown_count(groups[0])
     if document.cut and announced != str(len(cells)):
         raise MachineError(f"the XML is cut ({document.cut}): of {announced} cells "
                            f"{len(cells)} are there; {SUPPLY}")  # fmt: skip
@@ -163,18 +166,25 @@ def cpus_of(cell: Element, warnings: list[Warning]) -> list[HostCpu] | None:
         hosts.append(
             HostCpu(
                 number(element.get("id"), "CPU", ID_LIMIT),
-                None if socket in (None, "-1") else number(socket, "socket_id"),
+                None if socket in (None, "-1") else number(socket, "socket_id", SOCKET_LIMIT),
                 None if siblings is None else id_set(siblings),
             )
         )
-    if groups[0].get("num") != str(len(hosts)):
+    announced = shown_count(groups[0])
+    if announced != str(len(hosts)):
         text = (
-            f"of the CPUs of cell {cell.get('id')} not all are there "
-            f"({len(hosts)} of {groups[0].get('num')}); {SUPPLY}"
+            f"of the CPUs of cell {shown(cell.get('id'))} not all are there "
+            f"({len(hosts)} of {announced}); {SUPPLY}"
         )
         warnings.append(Warning("incomplete", text))
         return None
     return hosts
+
+
+def shown_count(element: Element) -> str | None:
+    """Return how many inner elements one announces, as it may be printed."""
+    count = element.get("num")
+    return None if count is None else shown(count)
 
 
 def id_set(text: str) -> CpuSet:
@@ -258,6 +268,7 @@ def cpu_of(elements: list[Element]) -> Cpu:
     if len(elements) != 1:
         return Cpu()
     arch, vendor = (
-        next((e.text.strip()[:40] for e in elements[0].all(tag)), "") for tag in ("arch", "vendor")
+        next((clean(e.text.strip()[:40]) for e in elements[0].all(tag)), "")
+        for tag in ("arch", "vendor")
     )
     return Cpu(arch or None, VENDORS.get(vendor, vendor) or None)
