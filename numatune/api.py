@@ -39,9 +39,16 @@ def place(machine: Machine, request: Mapping[str, Any]) -> Placement:
 
     asked = request_of(request)
     runtime = named(asked.runtime)
-    if asked.threads is None:
-        raise UsageError(f"the request has no thread count ({runtime.THREADS_OPTION})")
     release = runtime.release(asked.version, asked.commit, asked.numa_build)
+    if asked.launcher:
+        from numatune.rules.launching import entered
+
+        machine = entered(machine, asked).machine
+    if asked.threads is None:
+        default = runtime.default_threads(machine, asked, release)
+        if default is None or not default.threads or default.threads < 1:
+            raise UsageError(f"the request has no thread count ({runtime.THREADS_OPTION})")
+        asked = asked._replace(threads=default.threads)
     return runtime.simulate(machine, asked, release)
 
 

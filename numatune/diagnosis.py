@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numatune.errors import LaunchRefused, MachineError, UsageError
 from numatune.machine import Machine
 from numatune.placement.request import Request
-from numatune.rules.judge import judge
+from numatune.rules.judge import judge, rank
+from numatune.rules.launching import cases
 from numatune.rules.rule import Case, Finding, Skipped
 
 
@@ -23,28 +23,19 @@ class Diagnosis(NamedTuple):
 def diagnose(machine: Machine, request: Request | None = None) -> Diagnosis:
     """Judge a machine, and a launch on it if there is one.
 
-    A launch that the runtime refuses is a finding. Of a runtime that is not known here, or without
-    a thread count, only what the machine and the rest of the request show is judged. Raises
-    UsageError where the version or an option is wrong.
+    Where prompts and generation place threads differently, both are judged, and what is wrong with
+    both is said once. A launch that the runtime refuses is a finding. Of a runtime that is not
+    known here, or without a thread count where none can be derived, only what the machine and the
+    rest of the request show is judged. Raises UsageError where the version or an option is wrong.
     """
-    case = Case(machine) if request is None else placed(machine, request)
-    return Diagnosis(case, *judge(case))
-
-
-def placed(machine: Machine, request: Request) -> Case:
-    """Place a request as far as that is possible."""
-    from numatune.runtimes import named
-
-    try:
-        runtime = named(request.runtime)
-    except UsageError:
-        return Case(machine, request)
-    release = runtime.release(request.version, request.commit, request.numa_build)
-    if request.threads is None:
-        return Case(machine, request, release)
-    try:
-        return Case(machine, request, release, runtime.simulate(machine, request, release))
-    except LaunchRefused as refusal:
-        return Case(machine, request, release, None, refusal)
-    except MachineError:  # too little is known of the machine to place anything
-        return Case(machine, request, release)
+    first, *others = [Case(machine)] if request is None else cases(machine, request)
+    findings, skipped, good = judge(first)
+    seen = {(f.rule, f.subject) for f in findings}
+    for case in others:
+        verdict = judge(case)
+        more = tuple(f for f in verdict.findings if (f.rule, f.subject) not in seen)
+        findings = (*findings, *more)
+        good = tuple(rule for rule in good if rule in verdict.good)
+    if others:
+        findings = tuple(sorted(findings, key=rank))
+    return Diagnosis(first, findings, skipped, good)

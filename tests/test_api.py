@@ -1,6 +1,7 @@
 import pytest
 
 import numatune
+from numatune.machine import Machine
 
 MACHINE = numatune.read_machine(synthetic="pack:2 [numa(memory=512GB)] core:24 pu:1")
 
@@ -52,7 +53,7 @@ def test_errors_are_numatunes() -> None:
     for call in (
         lambda: numatune.simulate(MACHINE, "nonesuch", threads=4),
         lambda: numatune.simulate(MACHINE, "ktransformers", version="7", cpu_infer=4),
-        lambda: numatune.simulate(MACHINE, "ktransformers"),
+        lambda: numatune.simulate(Machine("no CPUs"), "kt-kernel"),
         lambda: numatune.simulate(MACHINE, "ktransformers", cpu_infer=4, colour="red"),
         lambda: numatune.read_machine("/nonexistent"),
         lambda: numatune.read_machine("a", text="b"),

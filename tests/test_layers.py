@@ -12,10 +12,11 @@ PACKAGE = Path(__file__).parent.parent / "numatune"
 #: Part -> the parts of numatune that it may import, besides itself, errors and words.
 ALLOWED = {
     "machine": set(),
+    "frame": {"machine"},
     "knowledge": {"machine", "placement"},
     "placement": {"machine", "runtimes", "knowledge"},
     "runtimes": {"machine", "placement", "knowledge"},
-    "rules": {"machine", "placement", "runtimes", "knowledge"},
+    "rules": {"machine", "frame", "placement", "runtimes", "knowledge"},
     "advice": {"machine", "placement", "runtimes", "rules", "knowledge"},
     "sources": {"machine", "knowledge"},
     "policy": {"rules"},

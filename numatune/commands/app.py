@@ -6,7 +6,7 @@ import importlib
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import numatune
@@ -33,6 +33,26 @@ def new_app(**settings: Any) -> typer.Typer:
     )
 
 
+#: Commands that take the options of the runtimes themselves.
+LAUNCHING = ("plan", "check")
+
+EPILOG = (
+    "The options of the runtime itself are taken as it spells them, such as --numa distribute or "
+    "-tb 64 of llama.cpp."
+)
+
+
+class LaunchCommand(TyperCommand):
+    """A command that puts the options of the runtimes themselves into its context."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the runtimes' options out of the arguments. Raises UsageError."""
+        from numatune.commands.runtime_options import split
+
+        ctx.obj, rest = split(args)
+        return super().parse_args(ctx, rest)
+
+
 class Commands(TyperGroup):
     """A group that imports a command's module only when that command is asked for."""
 
@@ -45,7 +65,11 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         app = new_app()
-        app.command(cmd_name)(getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name))
+        function = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
+        if cmd_name in LAUNCHING:
+            app.command(cmd_name, cls=LaunchCommand, epilog=EPILOG)(function)
+        else:
+            app.command(cmd_name)(function)
         command = get_command(app)
         command.context_settings["help_option_names"] = ["-h", "--help"]
         return command

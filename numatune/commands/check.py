@@ -10,6 +10,7 @@ from numatune.errors import MachineError, UsageError
 
 
 def check(
+    context: typer.Context,
     fail_on: Annotated[
         str | None,
         typer.Option(
@@ -26,9 +27,8 @@ def check(
     model: given.ModelName = None,
     inner_size: given.InnerSize = None,
     hidden_size: given.HiddenSize = None,
-    pools: given.Pools = None,
-    numa_nodes: given.NumaNodes = None,
     env: given.Env = None,
+    frame: given.Frame = None,
     source: given.From = None,
     root: given.Root = None,
     synthetic: given.Synthetic = None,
@@ -42,7 +42,7 @@ def check(
 ) -> int:
     """Judge the host, or a launch on it, and exit 1 if anything is critically wrong."""
     from numatune.commands.machine import machine_of
-    from numatune.commands.request import chosen_runtimes, request_from
+    from numatune.commands.request import chosen_runtimes, framed, is_launch, request_from
     from numatune.diagnosis import diagnose
     from numatune.policy import Policy, load, severity
 
@@ -53,21 +53,21 @@ def check(
     chosen = chosen_runtimes(runtime)
     if len(chosen) > 1:
         raise UsageError("check judges one launch; give --runtime once")
+    asked = request_from(
+        threads, numa_build, model, inner_size, hidden_size, env, frame, context.obj
+    )
     request = None
     if chosen:
+        from numatune.commands.runtime_options import known_to
         from numatune.runtimes import named
 
         name, version = chosen[0]
-        request = request_from(
-            threads, numa_build, model, inner_size, hidden_size, pools, numa_nodes, env
-        )
-        request = request._replace(runtime=named(name).NAME, version=version)
-    elif any(
-        value is not None
-        for value in (threads, numa_build, model, inner_size, hidden_size, pools, numa_nodes, env)
-    ):
+        known_to(context.obj, [name])
+        request = asked._replace(runtime=named(name).NAME, version=version)
+    elif is_launch(asked):
         raise UsageError("a launch of which runtime? add --runtime, as in ktransformers==0.2.1")
     machine = machine_of(source, root, synthetic, assume)
+    framed(machine, frame)
     if machine.shows_nodes is None and machine.cpus is None:
         raise MachineError(
             f"{machine.source} states no CPU and no node; add --from the output of"

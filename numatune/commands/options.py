@@ -83,20 +83,11 @@ HiddenSize = Annotated[
     int | None,
     typer.Option("--hidden-size", metavar="N", help="The same for hidden_size."),
 ]
-Pools = Annotated[
-    int | None,
-    typer.Option(
-        "--threadpool-count", "--kt-threadpool-count", metavar="N", help="kt-kernel's pools.",
-        show_default="2",
-    ),
-]  # fmt: skip
-NumaNodes = Annotated[
+Frame = Annotated[
     str | None,
     typer.Option(
-        "--numa-nodes",
-        "--kt-numa-nodes",
-        metavar="LIST",
-        help="kt-kernel's node of each pool: 0,1.",
+        metavar="TEXT",
+        help='What starts the process: "numactl -N 1 -m 1", "docker run --cpuset-cpus 0-23".',
     ),
 ]
 Env = Annotated[

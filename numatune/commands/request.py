@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from numatune.commands.machine import pairs
 from numatune.errors import UsageError
 
 if TYPE_CHECKING:
+    from numatune.machine import Machine
     from numatune.placement.request import Request
+
+
+#: Options of runtimes whose values are plain numbers.
+COUNTS = ("threadpool_count", "threads_batch", "prio", "poll")
 
 
 def request_from(
@@ -17,28 +24,48 @@ def request_from(
     model: str | None,
     inner_size: int | None,
     hidden_size: int | None,
-    pools: int | None,
-    numa_nodes: str | None,
     env: list[str] | None,
+    frame: str | None,
+    own: Mapping[str, object],
 ) -> Request:
-    """Return the request, its runtime still open. Raises UsageError."""
+    """Return the request, its runtime still open; `own` are options of the runtimes themselves.
+
+    Raises UsageError.
+    """
     from numatune.placement.requests import request_of
 
-    flags: dict[str, object] = {}
-    if pools is not None:
-        flags["threadpool_count"] = pools
-    if numa_nodes is not None:
-        flags["numa_nodes"] = node_list(numa_nodes)
-    return request_of(
+    options = {
+        name: int(str(value)) if name in COUNTS and str(value).isdecimal() else value
+        for name, value in own.items()
+    }
+    if "numa_nodes" in options:
+        options["numa_nodes"] = node_list(str(options["numa_nodes"]))
+    request = request_of(
         {
-            "runtime": "kt-kernel",
+            "runtime": "any",
             "threads": threads,
             "numa_build": numa_build,
+            "launcher": frame,
             "model": model_from(model, inner_size, hidden_size),
             "env": pairs("--env", env),
-            **flags,
         }
-    )._replace(runtime="")
+    )
+    return request._replace(runtime="", options=MappingProxyType(options))
+
+
+def is_launch(request: Request) -> bool:
+    """Tell whether any option of a launch was given."""
+    from numatune.placement.request import Request
+
+    return request != Request("")
+
+
+def framed(machine: Machine, text: str | None) -> None:
+    """Check that a frame can be read. Raises UsageError."""
+    if text is not None:
+        from numatune.frame.registry import framed as read
+
+        read(machine, text)
 
 
 def model_from(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.errors import LaunchRefused
 from numatune.machine import Machine
 from numatune.placement.placement import Placement, Release
 from numatune.placement.request import EMPTY, Request
+
+if TYPE_CHECKING:
+    from numatune.frame.frame import Framed
+    from numatune.runtimes.runtime import DefaultCount
 
 #: Severities, gravest first.
 SEVERITIES = ("critical", "warning", "info")
@@ -26,7 +30,9 @@ class Case(NamedTuple):
     """What a rule judges: a machine, and the launch if there is one.
 
     Without a request `request`, `release` and `placement` are None. `refusal` is set where the
-    runtime would not start; `placement` is then None.
+    runtime would not start; `placement` is then None. `frame` is what the launchers around the
+    process make of it, with `machine` as they leave it. `default` is set where the request names no
+    thread count and the runtime takes one of its own, which is then that of `request`.
     """
 
     machine: Machine
@@ -34,6 +40,8 @@ class Case(NamedTuple):
     release: Release | None = None
     placement: Placement | None = None
     refusal: LaunchRefused | None = None
+    frame: Framed | None = None
+    default: DefaultCount | None = None
 
 
 class Hit(NamedTuple):

@@ -30,7 +30,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "mlock": ("--mlock",),
     "run_time_repack": ("-rtr", "--run-time-repack"),
     "huge_pages": ("-thp", "--transparent-huge-pages"),
-    "openmp_build": (),
+    "openmp_build": ("--openmp-build",),
     "current_cpu": (),
 }
 

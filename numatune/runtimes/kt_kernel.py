@@ -20,6 +20,7 @@ from numatune.placement.request import Request
 from numatune.runtimes import libnuma
 from numatune.runtimes.hwloc import NumaObject, Spot, numa_objects
 from numatune.runtimes.options import MOST_NODES, MOST_THREADS, numbers, thread_count, whole
+from numatune.runtimes.runtime import DefaultCount
 from numatune.runtimes.versions import canonical, commit_of, parse, same_commit
 
 NAME = "kt-kernel"
@@ -47,6 +48,12 @@ KNOWN = (
     "0.6.3", "0.6.4",
 )  # fmt: skip
 OPEN_SERIES = (0, 7)
+
+#: `kt run`, which starts the server, and gives it a count where the user gives none.
+KT_RUN = (
+    "https://github.com/kvcache-ai/ktransformers/blob/95009ea6856c0799e517e93cb12be5e8494bc7ce"
+    "/kt-kernel/python/cli/commands/run.py"
+)
 
 #: Commits of the tags 0.4.1 to 0.7.0, and those that issues and changes name.
 COMMITS = (
@@ -191,6 +198,22 @@ def pools(machine: Machine, request: Request) -> list[Pool]:
 def memory_of(cores: NumaObject | None, inherited: str) -> str:
     """Return a thread's memory policy after `set_memory_to_numa`."""
     return f"bind:{cores.id}" if cores is not None and cores.gives_memory else inherited
+
+
+def default_threads(machine: Machine, request: Request, release: Release) -> DefaultCount:
+    """Return what `kt run` takes; the server itself has no default and ends without a count."""
+    cpus = machine.cpus
+    return DefaultCount(
+        None if cpus is None else int(0.8 * len(cpus)),
+        "0.8 times the logical CPUs of the machine (`kt run`)",
+        ("affinity", "cpuset", "quota"),
+        KT_RUN,
+    )
+
+
+def phases(request: Request) -> tuple[tuple[str, Request], ...]:
+    """Return the one phase: prompts and generation run on the same workers."""
+    return (("generation", request),)
 
 
 def simulate(machine: Machine, request: Request, release: Release) -> Placement:

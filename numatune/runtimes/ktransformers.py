@@ -19,6 +19,7 @@ from numatune.placement.placement import Placement, Release, Tally, Worker
 from numatune.placement.request import Request
 from numatune.runtimes import libnuma
 from numatune.runtimes.options import numbers, thread_count
+from numatune.runtimes.runtime import DefaultCount
 from numatune.runtimes.versions import canonical, commit_of, parse, same_commit
 
 NAME = "ktransformers"
@@ -151,6 +152,35 @@ def unknown(asked: str) -> UsageError:
         f"ktransformers {asked} is not known; known are {ranges}: {newest}the newest of all "
         f"{NEWEST}; from 0.4.1 on it is kt-kernel"
     )
+
+
+#: Before 0.2.4 the number stood in configs/config.yaml; since then it is counted.
+#: https://github.com/kvcache-ai/ktransformers/commit/25cee5810e8d
+FIRST_COUNTED = "0.2.4"
+CONFIG = (
+    f"{REPOSITORY}/blob/25cee5810e8da6c2ce4611b413b0fb14c853b4a8"
+    "/ktransformers/server/config/config.py"
+)
+
+
+def default_threads(machine: Machine, request: Request, release: Release) -> DefaultCount:
+    """Return 10 before 0.2.4, from then on psutil's count of physical cores less 3."""
+    number, first = parse(release.version), parse(FIRST_COUNTED)
+    if number is not None and first is not None and number < first:
+        source = f"{REPOSITORY}/blob/v0.2.1/ktransformers/configs/config.yaml"
+        return DefaultCount(10, "a fixed number", ("affinity", "cpuset", "quota"), source)
+    cores = machine.cores_known
+    return DefaultCount(
+        None if cores is None else cores - 3,
+        "the physical cores of the machine less 3",
+        ("affinity", "cpuset", "quota"),
+        CONFIG,
+    )
+
+
+def phases(request: Request) -> tuple[tuple[str, Request], ...]:
+    """Return the one phase: prompts and generation run on the same workers."""
+    return (("generation", request),)
 
 
 class Share(NamedTuple):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from numatune.errors import LaunchRefused, UsageError
+from numatune.errors import LaunchRefused, MachineError, UsageError
 from numatune.machine import CpuSet, Machine
 from numatune.runtimes import omp_variables as variables
 from numatune.runtimes.libgomp_places import (
@@ -66,7 +66,7 @@ def bound_threads(
 
     None where nothing is bound. `threads` is the size of the team (`team_size`). The CPUs of
     GOMP_CPU_AFFINITY are not checked against those that may be used; see `complaints`. Raises
-    UsageError where the machine's description lacks what places are made of.
+    MachineError where the machine's description lacks what places are made of.
     """
     bound = binding(machine, env)
     if not bound.places:
@@ -100,7 +100,7 @@ _last: list[tuple[Machine, tuple[str | None, ...], Binding]] = []
 def binding(machine: Machine, env: Mapping[str, str]) -> Binding:
     """Return the places and the policy of a process; no places where nothing is bound.
 
-    Raises UsageError where the machine's description lacks what places are made of. The last
+    Raises MachineError where the machine's description lacks what places are made of. The last
     answer is kept, as a sweep asks thousands of times for one.
     """
     asked = tuple(env.get(name) for name in BINDING)
@@ -188,7 +188,7 @@ def complaints(machine: Machine, env: Mapping[str, str]) -> tuple[str, ...]:
     said = [
         ignored(name, error) for name, read in READERS.items() if (error := flaw(env, name, read))
     ]
-    with suppress(UsageError):
+    with suppress(MachineError, UsageError):
         said += binding(machine, env).complaints
     if is_dynamic(env):
         said.append(
@@ -222,7 +222,7 @@ def unusable(machine: Machine, env: Mapping[str, str]) -> CpuSet:
     left = machine.usable_cpus
     try:
         bound = binding(machine, env)
-    except UsageError:
+    except (MachineError, UsageError):
         return CpuSet()
     if left is None or not env.get("GOMP_CPU_AFFINITY"):
         return CpuSet()

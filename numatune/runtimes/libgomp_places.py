@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numatune.errors import UsageError
+from numatune.errors import MachineError
 from numatune.machine import CpuSet, Machine
 from numatune.runtimes.omp_variables import InvalidValue, Level, PlaceItem
 
 
 def allowed_cpus(machine: Machine) -> CpuSet:
-    """Return the CPUs that the process may use when it starts. Raises UsageError if unknown."""
+    """Return the CPUs that the process may use when it starts. Raises MachineError if unknown."""
     cpus = machine.inherited_cpus
     if not cpus:
-        raise UsageError(
+        raise MachineError(
             f"{machine.source} does not say which CPUs there are, of which libgomp makes places; "
             "add --from the output of `lscpu -p` or `numactl --hardware`"
         )
@@ -95,7 +95,7 @@ def cut_down(masks: list[int], allowed: CpuSet, said: list[str]) -> list[CpuSet]
 
 
 def level_places(machine: Machine, level: Level) -> list[CpuSet]:
-    """Return the places of a named kind by their lowest CPU. Raises UsageError, InvalidValue."""
+    """Return the places of a named kind by their lowest CPU. Raises MachineError, InvalidValue."""
     allowed = allowed_cpus(machine)
     parts = [part & allowed for part in LEVEL_PARTS[level.name](machine, allowed)]
     made: list[CpuSet] = []
@@ -116,7 +116,7 @@ def level_places(machine: Machine, level: Level) -> list[CpuSet]:
 
 
 def core_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
-    """Return the CPUs of each core. Raises UsageError where an allowed CPU has no known core."""
+    """Return the CPUs of each core. Raises MachineError where an allowed CPU has no known core."""
     if machine.cores is None and machine.smt == 1:
         return [CpuSet.of_mask(1 << cpu) for cpu in allowed]
     parts = [core.cpus for core in machine.cores or ()]
@@ -131,7 +131,7 @@ def core_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
 
 
 def socket_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
-    """Return the CPUs of each package. Raises UsageError where an allowed CPU has none known."""
+    """Return the CPUs of each package. Raises MachineError where an allowed CPU has none known."""
     parts = [package.cpus for package in machine.packages or ()]
     if machine.packages_known == 1 and not parts:
         return [allowed]
@@ -146,9 +146,9 @@ def socket_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
 
 
 def node_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
-    """Return the CPUs of each node by id. Raises UsageError where they are not known."""
+    """Return the CPUs of each node by id. Raises MachineError where they are not known."""
     if machine.shows_nodes is None or any(node.cpus is None for node in machine.nodes):
-        raise UsageError(
+        raise MachineError(
             f"{machine.source} does not say which CPUs each NUMA node has, of which OMP_PLACES="
             "numa_domains makes places; add --from the output of `numactl --hardware`"
         )
@@ -156,8 +156,8 @@ def node_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
 
 
 def cache_parts(machine: Machine, allowed: CpuSet) -> list[CpuSet]:
-    """Raise UsageError, as no source tells which CPUs share a cache."""
-    raise UsageError(
+    """Raise MachineError, as no source tells which CPUs share a cache."""
+    raise MachineError(
         "numatune does not know which CPUs share a last-level cache, of which OMP_PLACES=ll_caches "
         "makes places; give sockets, numa_domains or a list such as {0:8},{8:8}"
     )
@@ -173,12 +173,12 @@ LEVEL_PARTS = {
 
 
 def covered(machine: Machine, parts: list[CpuSet], allowed: CpuSet, what: str, how: str) -> None:
-    """Raise UsageError where some allowed CPU is in none of the parts."""
+    """Raise MachineError where some allowed CPU is in none of the parts."""
     every = 0
     for part in parts:
         every |= part.mask
     if allowed.mask & ~every:
-        raise UsageError(
+        raise MachineError(
             f"{machine.source} does not say which CPUs form a {what}, of which libgomp makes the "
             f"places for this OMP_PLACES or OMP_PROC_BIND; {how}"
         )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from numatune.errors import UsageError
+from numatune.errors import MachineError, UsageError
 from numatune.machine import CpuSet, Machine
 from numatune.runtimes.libgomp_places import core_parts, node_parts, socket_parts
 from numatune.words import shown
@@ -204,10 +204,10 @@ def proc_range(word: str, text: str) -> range:
 
 
 def topology(machine: Machine, affinity: Affinity) -> list[Spot]:
-    """Return the CPUs that threads may be bound to. Raises UsageError."""
+    """Return the CPUs that threads may be bound to. Raises MachineError."""
     cpus = machine.inherited_cpus if affinity.respects else machine.usable_cpus
     if not cpus:
-        raise UsageError(
+        raise MachineError(
             f"{machine.source} does not say which CPUs there are; add --from the output of "
             "`lscpu -e`"
         )

@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "mlock": ("--mlock",),
     "repack": ("--repack",),
     "no_repack": ("-nr", "--no-repack"),
-    "openmp_build": (),
+    "openmp_build": ("--openmp-build",),
     "current_cpu": (),
 }
 

@@ -26,7 +26,7 @@ NAME = "openmp"
 THREADS_OPTION = "OMP_NUM_THREADS"
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "threads": ("OMP_NUM_THREADS",),
-    "implementation": ("--implementation",),
+    "implementation": (),
 }
 
 GNU, INTEL = "gnu", "intel"
@@ -134,6 +134,11 @@ def asked_threads(machine: Machine, request: Request, release: Release) -> int:
             f"{THREADS_OPTION}"
         )
     return whole(THREADS_OPTION, number, 1, MOST_THREADS, "a number of threads")
+
+
+def phases(request: Request) -> tuple[tuple[str, Request], ...]:
+    """Return the one phase: OpenMP knows of no other."""
+    return (("generation", request),)
 
 
 def simulate(machine: Machine, request: Request, release: Release) -> Placement:

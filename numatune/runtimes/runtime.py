@@ -40,6 +40,14 @@ class Runtime(Protocol):
     def release(self, version: str | None, commit: str | None, numa_build: bool | None) -> Release:
         """Return how one version behaves (None: the newest). Raises UsageError if unknown."""
 
+    def default_threads(
+        self, machine: Machine, request: Request, release: Release
+    ) -> DefaultCount | None:
+        """Return what it takes where no number is given; None where it has no default."""
+
+    def phases(self, request: Request) -> tuple[tuple[str, Request], ...]:
+        """Return the phases of a launch that place threads differently: ("generation", request)."""
+
     def simulate(self, machine: Machine, request: Request, release: Release) -> Placement:
         """Place every worker as the upstream code does. Raises LaunchRefused."""
 

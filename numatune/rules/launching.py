@@ -1,0 +1,77 @@
+"""A request made a case: the frame around it entered, its workers placed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numatune.errors import LaunchRefused, MachineError, UsageError
+from numatune.machine import Machine
+from numatune.placement.request import Request
+from numatune.rules.rule import Case
+
+if TYPE_CHECKING:
+    from numatune.placement.placement import Release
+    from numatune.runtimes.runtime import Runtime
+
+
+def cases(machine: Machine, request: Request) -> list[Case]:
+    """Place each phase of a request as far as that is possible; generation comes first."""
+    from numatune.runtimes import named
+
+    case = entered(machine, request)
+    try:
+        runtime = named(request.runtime)
+    except UsageError:
+        return [case]
+    release = runtime.release(request.version, request.commit, request.numa_build)
+    return phases(case, request, runtime, release)
+
+
+def phases(case: Case, request: Request, runtime: Runtime, release: Release) -> list[Case]:
+    """Place each phase of a launch of one release."""
+    return [placed(case, asked, runtime, release) for _, asked in runtime.phases(request)]
+
+
+def entered(machine: Machine, request: Request) -> Case:
+    """Put the machine into the frame of the launchers; one that is not known changes nothing."""
+    case = Case(machine, request)
+    if not request.launcher:
+        return case
+    from numatune.frame.registry import framed
+
+    try:
+        frame = framed(machine, request.launcher)
+    except UsageError:
+        return case
+    return case._replace(machine=frame.machine, frame=frame)
+
+
+def placed(case: Case, request: Request, runtime: Runtime, release: Release) -> Case:
+    """Place one phase as far as that is possible.
+
+    Without a thread count the default of the runtime is taken. A launcher that refuses ends the
+    launch before the runtime starts. Raises UsageError where an option is wrong.
+    """
+    case = unplaced = case._replace(request=request, release=release)
+    machine = case.machine
+    if case.frame is not None and case.frame.refusal is not None:
+        stated = case.frame.refusal
+        reason = f"{stated.launcher} does not start it: {stated.reason}"
+        refused = LaunchRefused(reason, "launcher-refused", **stated.numbers)
+        return case._replace(refusal=refused)
+    if request.threads is None:
+        default = runtime.default_threads(machine, request, release)
+        if default is None or not default.threads or default.threads < 1:
+            return case
+        request = request._replace(threads=default.threads)
+        case = case._replace(request=request, default=default)
+    try:
+        return case._replace(placement=runtime.simulate(machine, request, release))
+    except LaunchRefused as refusal:
+        return case._replace(refusal=refusal)
+    except MachineError:  # too little is known of the machine to place anything
+        return unplaced
+    except UsageError:
+        if unplaced is case:
+            raise
+        return unplaced  # nobody asked for the default count, and it needs what is not stated
