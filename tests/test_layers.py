@@ -17,11 +17,11 @@ ALLOWED = {
     "placement": {"machine", "runtimes", "knowledge"},
     "runtimes": {"machine", "placement", "knowledge"},
     "rules": {"machine", "frame", "placement", "runtimes", "knowledge"},
-    "advice": {"machine", "placement", "runtimes", "rules", "knowledge"},
+    "advice": {"frame", "machine", "placement", "runtimes", "rules", "knowledge"},
     "sources": {"machine", "knowledge"},
     "policy": {"rules"},
     "views": {"machine", "placement", "runtimes", "rules", "advice"},
-    "render": {"machine", "placement", "rules", "advice", "views"},
+    "render": {"frame", "machine", "placement", "rules", "advice", "views"},
 }
 
 #: The parts that may open files.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.advice.recommendation import Recommendation
 from numatune.errors import LaunchRefused, UsageError
@@ -12,10 +12,14 @@ from numatune.placement.load import NodeLoad, node_loads
 from numatune.placement.placement import Release, tally
 from numatune.placement.request import Request
 from numatune.placement.sweep import Sweep, sweep
-from numatune.rules.judge import judge
+from numatune.rules.judge import judge, rank
+from numatune.rules.launching import entered, phases
 from numatune.rules.rule import Case, Finding
 from numatune.runtimes import named
 from numatune.runtimes.runtime import Runtime
+
+if TYPE_CHECKING:
+    from numatune.frame.frame import Framed
 
 #: The runtimes whose eras are shown side by side where none is named.
 ERAS = ("ktransformers", "kt-kernel")
@@ -24,18 +28,32 @@ ERAS = ("ktransformers", "kt-kernel")
 class Launch(NamedTuple):
     """One launch: what it was, what it puts on each node, and what is wrong with it.
 
-    `threads` is what was simulated: the number asked for, else the recommended one, None where no
-    number is safe. `findings` are those of the launch, without those of the machine alone.
+    `threads` is what was simulated: the number asked for, else the runtime's own default (then
+    `case.default` is set), else the recommended one, None where no number is safe. `phases` are the
+    other phases that place threads in another way, such as prompts. `findings` are those of all
+    phases, without those of the machine alone.
     """
 
     case: Case
     threads: int | None
     loads: tuple[NodeLoad, ...]
     findings: tuple[Finding, ...]
+    phases: tuple[Phase, ...] = ()
+
+
+class Phase(NamedTuple):
+    """Another phase of a launch: its name, what it is, and what it puts on each node."""
+
+    name: str
+    case: Case
+    loads: tuple[NodeLoad, ...]
 
 
 class Plan(NamedTuple):
-    """All launches of one question; `sweeps` stand in the order of `launches`."""
+    """All launches of one question; `sweeps` stand in the order of `launches`.
+
+    `machine` is as a process inside the frame has it; `frame` is None where none was given.
+    """
 
     machine: Machine
     request: Request
@@ -43,6 +61,7 @@ class Plan(NamedTuple):
     sweeps: tuple[Sweep, ...]
     findings: tuple[Finding, ...]
     recommendations: tuple[Recommendation, ...]
+    frame: Framed | None = None
 
 
 def make_plan(
@@ -58,15 +77,17 @@ def make_plan(
     from numatune.advice.recommend import recommend
 
     releases = in_question(request, chosen)
+    inside = entered(machine, request)
+    machine = inside.machine
     own = judge(Case(machine)).findings
     known = {(f.rule, f.subject) for f in own}
     launches, sweeps = [], []
     for runtime, release in releases:
         asked = request._replace(runtime=runtime.NAME, version=release.version)
         swept = sweep(machine, asked, runtime, release)
-        launches.append(launch(machine, asked, runtime, release, swept, known))
+        launches.append(launch(inside, asked, runtime, release, swept, known))
         sweeps.append(swept)
-    whole = Plan(machine, request, tuple(launches), tuple(sweeps), own, ())
+    whole = Plan(machine, request, tuple(launches), tuple(sweeps), own, (), inside.frame)
     return whole._replace(recommendations=recommend(whole))
 
 
@@ -81,14 +102,16 @@ def in_question(
     for name, version in chosen:
         runtime = named(name)
         if version is None:
-            pairs += [(runtime, release) for release in runtime.releases(request.numa_build)]
+            eras = runtime.releases(request.numa_build)
+            # People still run every era of the runtimes of `ERAS`; of others they mean the newest.
+            pairs += [(runtime, release) for release in eras[0 if runtime.NAME in ERAS else -1 :]]
         else:
             pairs.append((runtime, runtime.release(version, request.commit, request.numa_build)))
     return pairs
 
 
 def launch(
-    machine: Machine,
+    inside: Case,
     request: Request,
     runtime: Runtime,
     release: Release,
@@ -96,18 +119,35 @@ def launch(
     known: set[tuple[str, str]],
 ) -> Launch:
     """Place and judge one launch; `known` holds the findings that the machine alone explains."""
-    threads = request.threads if request.threads is not None else swept.recommended
-    asked = request._replace(threads=threads)
-    placement, refusal = None, None
-    loads: tuple[NodeLoad, ...] = ()
-    if threads is not None:
-        try:
-            placement = runtime.simulate(machine, asked, release)
-            loads = node_loads(machine, tally(placement))
-        except LaunchRefused as error:
-            refusal = error
-    else:
-        refusal = LaunchRefused("no number of threads is safe on this machine", "no-workers")
-    case = Case(machine, asked, release, placement, refusal)
-    findings = tuple(f for f in judge(case).findings if (f.rule, f.subject) not in known)
-    return Launch(case, threads, loads, findings)
+    names = [name for name, _ in runtime.phases(request)]
+    cases = phases(inside, request, runtime, release)
+    if cases[0].placement is None and cases[0].refusal is None and request.threads is None:
+        best = request._replace(threads=swept.recommended)
+        cases = phases(inside, best, runtime, release)
+        if swept.recommended is None:
+            none = LaunchRefused("no number of threads is safe on this machine", "no-workers")
+            cases = [cases[0]._replace(placement=None, refusal=none, default=None)]
+    first = cases[0]
+    findings = tuple(f for f in judged(cases) if (f.rule, f.subject) not in known)
+    others = zip(names[1:], cases[1:], strict=False)
+    return Launch(
+        first,
+        None if first.request is None else first.request.threads,
+        loads_of(first),
+        findings,
+        tuple(Phase(name, case, loads_of(case)) for name, case in others),
+    )
+
+
+def judged(cases: Sequence[Case]) -> tuple[Finding, ...]:
+    """Return the findings of all phases, gravest first; what is wrong with several is said once."""
+    findings: dict[tuple[str, str], Finding] = {}
+    for case in cases:
+        for found in judge(case).findings:
+            findings.setdefault((found.rule, found.subject), found)
+    return tuple(sorted(findings.values(), key=rank))
+
+
+def loads_of(case: Case) -> tuple[NodeLoad, ...]:
+    """Return what a launch puts on each node, () where nothing is placed."""
+    return () if case.placement is None else node_loads(case.machine, tally(case.placement))

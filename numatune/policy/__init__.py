@@ -18,7 +18,12 @@ from numatune.rules.rule import SEVERITIES, Finding, Skipped
 from numatune.words import shown
 
 #: A policy names a few rules; more than this is no policy.
-SIZE_LIMIT = 1 << 18
+SIZE_LIMIT = 1 << 16
+#: Brackets and braces that may be opened in all: reading nested ones takes the square of their
+#: number, and a policy needs none.
+FLOW_LIMIT = 100
+#: Levels of indented maps and lists; a policy has two.
+DEPTH_LIMIT = 8
 
 KEYS = ("fail_on", "ignore")
 
@@ -56,6 +61,24 @@ def severity(value: object, where: str) -> str:
     return str(value)
 
 
+def plain_yaml(data: bytes, name: str) -> object:
+    """Return what YAML holds that is neither deep nor has aliases. Raises UsageError, YAMLError."""
+    import yaml
+
+    if sum(map(data.count, (b"{", b"["))) > FLOW_LIMIT:
+        raise UsageError(f"{name} has more than {FLOW_LIMIT} brackets, as no policy has")
+    depth = 0
+    for event in yaml.parse(data, yaml.SafeLoader):
+        # Aliases could make a small file stand for a huge document, and no policy needs them.
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{name} has YAML aliases, which are not read")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_LIMIT:
+            raise UsageError(f"{name} is nested more than {DEPTH_LIMIT} levels deep")
+    return yaml.safe_load(data)
+
+
 def load(path: str) -> Policy:
     """Read a policy file. Raises UsageError where it is missing or wrong in any way."""
     import yaml
@@ -66,10 +89,7 @@ def load(path: str) -> Policy:
             data = file.read(SIZE_LIMIT + 1)
         if len(data) > SIZE_LIMIT:
             raise UsageError(f"{name} is larger than {SIZE_LIMIT >> 10} KiB")
-        # Aliases could make a small file stand for a huge document, and no policy needs them.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(data, yaml.SafeLoader)):
-            raise UsageError(f"{name} has YAML aliases, which are not read")
-        content = yaml.safe_load(data)
+        content = plain_yaml(data, name)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "a NUL byte in its name"
         raise UsageError(f"{name} could not be read: {reason}") from None

@@ -13,8 +13,10 @@ from numatune.machine import CpuSet, Limits, Machine, Node, Warning
 from numatune.rules.rule import Finding, Rule, Skipped
 
 if TYPE_CHECKING:
-    from numatune.advice.plan import Launch, Plan
+    from numatune.advice.plan import Launch, Phase, Plan
     from numatune.advice.recommendation import Recommendation
+    from numatune.frame.frame import Framed
+    from numatune.placement.load import NodeLoad
     from numatune.placement.placement import Worker
     from numatune.placement.request import Request
     from numatune.placement.sweep import Sweep
@@ -28,7 +30,14 @@ def render(document: Document) -> str:
     """Return a document as text: nested parts indented, each flat part on one line."""
     import json
 
-    one_line = json.JSONEncoder(ensure_ascii=False).encode
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+
+    def one_line(value: object) -> str:
+        text = encode(value)
+        if text.isprintable():
+            return text
+        # JSON allows control characters from 0x7f on and bidi marks; a terminal obeys them.
+        return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
     def lines(value: object, indent: str) -> str:
         inner = indent + "  "
@@ -206,10 +215,25 @@ def plan_document(plan: Plan) -> Document:
     return {
         **head("plan", plan.machine.source, plan.machine.warnings),
         "request": request(plan.request),
+        "frame": frame(plan.frame),
         "placements": [launch(one) for one in plan.launches],
         "sweep": [sweep(one) for one in plan.sweeps],
         "recommendations": [recommendation(one) for one in plan.recommendations],
         "findings": [finding(f) for f in plan.findings],
+    }
+
+
+def frame(entered: Framed | None) -> Document | None:
+    """Return what the launchers around the process leave to it."""
+    if entered is None:
+        return None
+    return {
+        "launchers": [layer._asdict() for layer in entered.layers],
+        "limits": limits(entered.machine),
+        "memory_policy": {"kind": entered.memory.kind, "nodes": text(entered.memory.nodes)},
+        "may_set_policy": entered.may_set_policy,
+        "notes": list(entered.notes),
+        "refused": None if entered.refusal is None else entered.refusal.reason,
     }
 
 
@@ -219,10 +243,45 @@ def request(asked: Request) -> Document:
         "runtime": asked.runtime or None,
         "version": asked.version,
         "threads": asked.threads,
+        "launcher": asked.launcher,
         "numa_build": asked.numa_build,
         "options": plain(asked.options),
         "env": dict(asked.env),
         "model": None if asked.model is None else dict(asked.model._asdict()),
+    }
+
+
+def node_load(load: NodeLoad) -> Document:
+    """Return what one node carries."""
+    return {
+        **load._asdict(),
+        "idle_cores": load.idle_cores,
+        "sharing_cores": load.sharing_cores,
+        "oversubscribed_by": load.oversubscribed_by,
+    }
+
+
+def phase(one: Phase) -> Document:
+    """Return another phase of a launch."""
+    placement, asked = one.case.placement, one.case.request
+    return {
+        "name": one.name,
+        "threads": None if asked is None else asked.threads,
+        "workers": [worker(w) for w in (() if placement is None else placement.workers)],
+        "nodes": [node_load(load) for load in one.loads],
+    }
+
+
+def default(one: Launch) -> Document | None:
+    """Return the count that the runtime takes by itself, where it was simulated."""
+    counted = one.case.default
+    if counted is None:
+        return None
+    return {
+        "threads": counted.threads,
+        "counted": counted.counted,
+        "ignores": list(counted.ignores),
+        "source_url": counted.source,
     }
 
 
@@ -245,20 +304,11 @@ def launch(one: Launch) -> Document:
         **name,
         "numa_build": release.numa_build,
         "threads": one.threads,
+        "default_threads": default(one),
         "weight_copies": 1 if placement is None else placement.weight_copies,
         "workers": [worker(w) for w in (() if placement is None else placement.workers)],
-        "nodes": [
-            {
-                "id": load.id,
-                "workers": load.workers,
-                "cores": load.cores,
-                "cpus": load.cpus,
-                "idle_cores": load.idle_cores,
-                "sharing_cores": load.sharing_cores,
-                "oversubscribed_by": load.oversubscribed_by,
-            }
-            for load in one.loads
-        ],
+        "nodes": [node_load(load) for load in one.loads],
+        "phases": [phase(other) for other in one.phases],
         "findings": [finding(f) for f in one.findings],
         "source_url": release.source,
     }
@@ -305,15 +355,7 @@ def sweep(one: Sweep) -> Document:
 
 def recommendation(one: Recommendation) -> Document:
     """Return one recommendation."""
-    return {
-        "title": one.title,
-        "why": one.why,
-        "commands": list(one.commands),
-        "effect": one.effect,
-        "cost": one.cost,
-        "confidence": one.confidence,
-        "is_option": one.is_option,
-    }
+    return {**one._asdict(), "commands": list(one.commands)}
 
 
 def check_document(

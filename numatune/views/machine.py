@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from numatune.machine import CpuSet, Limits, Machine, Node
 from numatune.machine.instruction_sets import INSTRUCTION_SETS
 from numatune.machine.likely import likely_packages, likely_threads_per_core
@@ -116,7 +118,8 @@ def package_words(ids: tuple[int, ...]) -> str:
     """Return "package 0", or "packages 0-1" for a node that spans them."""
     if len(ids) < 2:
         return f"package {ids[0]}" if ids else ""
-    is_run = ids == tuple(range(ids[0], ids[-1] + 1))
+    # Ids are the firmware's and may be far apart: no range of them is made.
+    is_run = all(later == before + 1 for before, later in pairwise(ids))
     return f"packages {ids[0]}-{ids[-1]}" if is_run else f"packages {', '.join(map(str, ids))}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from numatune.advice.plan import Launch, Plan
@@ -13,10 +13,11 @@ from numatune.machine.likely import likely_threads_per_core
 from numatune.placement.load import NodeLoad
 from numatune.placement.placement import Placement, Release, Worker
 from numatune.placement.sweep import Sweep
+from numatune.rules.rule import Case
 from numatune.views import machine as parts
 from numatune.views.blocks import BLANK, Block, Span, Table, bar, cells, heading, line
 from numatune.views.findings import finding_line, finding_lines, warning_lines
-from numatune.words import counted
+from numatune.words import clean, counted
 
 #: The gravest severity of a launch -> its mark.
 MARKS = {"critical": ("✖", "bad"), "warning": ("!", "warn")}
@@ -26,6 +27,7 @@ def plan_view(plan: Plan, *, verbosity: int = 0) -> list[Block]:
     """Return the blocks of `plan`; with -q without advice, with -v with every worker."""
     blocks: list[Block] = [parts.summary(plan.machine)]
     blocks += warning_lines(plan.machine.warnings)
+    blocks += frame_lines(plan)
     blocks += assumptions(plan)
     for launch in plan.launches:
         blocks += [BLANK, *launch_blocks(launch, plan, verbosity)]
@@ -78,6 +80,16 @@ def is_command(text: str) -> bool:
     return text.split(" ", 1)[0].islower()
 
 
+def frame_lines(plan: Plan) -> Iterator[Block]:
+    """Say what each launcher of the frame leaves to the process, and what stays open."""
+    if plan.frame is None:
+        return
+    for layer in plan.frame.layers:
+        yield line(Span("  frame  ", "dim"), f"{layer.text}: {clean(layer.effect)}", hang=9)
+    for note in plan.frame.notes:
+        yield line(Span("  note  ", "warn"), clean(note), hang=8)
+
+
 def assumptions(plan: Plan) -> Iterator[Block]:
     """Say on what the counts rest where the source leaves it open."""
     machine = plan.machine
@@ -112,9 +124,17 @@ def launch_blocks(launch: Launch, plan: Plan, verbosity: int) -> Iterator[Block]
         )
         return
     count = f"{option_of(release)} {launch.threads} = {counted(len(placement.workers), 'worker')}"
+    default = launch.case.default
     given = "" if plan.request.threads is not None else " (recommended)"
+    if default is not None:
+        given = f" (its default: {default.counted})"
     yield line(Span(title(release), "strong"), f"   {count}{given}   ", Span(mark, style), hang=4)
-    yield from load_table(launch)
+    yield from load_table(launch.case, launch.loads)
+    for phase in launch.phases:
+        asked, other = phase.case.request, phase.case.placement
+        if asked is not None and other is not None:
+            yield line(f"    {phase.name}: {counted(len(other.workers), 'worker')}", hang=6)
+            yield from load_table(phase.case, phase.loads)
     if verbosity > 0:
         yield from worker_lines(placement)
     shown = [f for f in launch.findings if f.severity != "info" or verbosity > 0]
@@ -129,11 +149,11 @@ def option_of(release: Release) -> str:
     return named(release.runtime).THREADS_OPTION.lstrip("-")
 
 
-def load_table(launch: Launch) -> Iterator[Block]:
+def load_table(case: Case, all_loads: Iterable[NodeLoad]) -> Iterator[Block]:
     """Yield a bar a node, and the workers tied to none."""
-    placement = launch.case.placement
+    placement = case.placement
     workers = () if placement is None else placement.workers
-    loads = [load for load in launch.loads if load.cpus or load.workers]
+    loads = [load for load in all_loads if load.cpus or load.workers]
     floating = sum(1 for w in workers if w.node is None)
     tied = [load for load in loads if load.workers]
     if tied or not floating:

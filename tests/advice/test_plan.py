@@ -59,9 +59,18 @@ def test_a_sound_launch_of_a_fixed_version_is_kept() -> None:
     assert not [f for f in plan.launches[0].findings if f.severity != "info"]
 
 
-def test_without_a_count_the_recommended_one_is_shown() -> None:
+def test_without_a_count_the_default_is_shown_and_the_recommended_one_named() -> None:
     plan = planned(numatune.read_machine(synthetic=TWO_BY_24))
-    assert [launch.threads for launch in plan.launches if launch.case.release] == [48, 34, 47, 46]
+    # ktransformers before 0.2.4 takes 10; `kt run` takes 0.8 times the CPUs.
+    assert [launch.threads for launch in plan.launches if launch.case.release] == [10, 10, 10, 38]
+    assert [swept.recommended for swept in plan.sweeps] == [48, 34, 47, 46]
+
+
+def test_without_a_count_and_a_default_the_recommended_one_is_shown() -> None:
+    blind = numatune.read_machine(text=TWO_NODE_BOX)
+    [launch] = planned(blind, None, ("ktransformers", "0.3.2")).launches
+    assert launch.case.default is None
+    assert launch.threads == planned(blind, None, ("ktransformers", "0.3.2")).sweeps[0].recommended
 
 
 def test_the_two_node_box_is_told_of_the_firmware_with_reason_and_cost() -> None:

@@ -1,4 +1,5 @@
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_policy_names_the_gate_and_what_to_ignore(tmp_path: Path) -> None:
         ("a: &x [1]\nb: *x", "aliases"),
         ("a: [", "not YAML in line"),
         ("a: !!python/object/apply:os.system [id]", "not YAML"),
-        ("[" * 5000, "not YAML"),
+        ("[" * 90, "nested more than"),
         ("#" * (1 << 19), "larger than"),
     ],
 )
@@ -66,3 +67,24 @@ def test_what_is_ignored_is_skipped_with_its_reason(
     assert "ignored by the policy: measured and fine" in {s["reason"] for s in document["skipped"]}
     assert main([*LAUNCH, "--policy", path, "--fail-on", "warning"]) == 1
     assert main([*LAUNCH, "--policy", str(tmp_path / "missing")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{" * 4000, "more than 100 brackets"),
+        ("[" * 60_000, "more than 100 brackets"),
+        ("ignore: " + "{a: " * 200, "more than 100 brackets"),
+        ("\n".join(" " * i + "a:" for i in range(300)), "nested more than 8 levels"),
+        ("- " * 3000, "nested more than 8 levels"),
+        ("? " * 3000, "nested more than 8 levels|not YAML"),
+        ("a: 1\n" * 20_000, "larger than 64 KiB"),
+    ],
+)
+def test_deep_yaml_is_refused_at_once(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
+    start = time.process_time()
+    with pytest.raises(UsageError, match=words):
+        load(str(path))
+    assert time.process_time() - start < 1

@@ -18,6 +18,7 @@ def text_of(line: Line) -> str:
         ((0,), "package 0"),
         ((0, 1), "packages 0-1"),
         ((0, 196867), "packages 0, 196867"),  # firmware numbers some packages as it likes
+        ((0, (1 << 31) - 1), "packages 0, 2147483647"),
     ],
 )
 def test_packages_are_named_whatever_their_ids(ids: tuple[int, ...], words: str) -> None:

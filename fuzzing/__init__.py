@@ -1,0 +1,1 @@
+"""Fuzzing of every reader: `python -m fuzzing READER [SECONDS]`; docs/fuzzing.md says more."""
