@@ -34,7 +34,7 @@ SIGN = re.compile(
 START = re.compile(r"<topology(?=[\s>])[^<>]{0,300}>(?=[^<]{0,200}<object\s)")
 KEEP = (
     "object", "info", "page_type", "support",
-    "distances2", "indexes", "u64values", "distances", "latency",
+    "distances2", "indexes", "u64values", "distances", "latency", "memattr", "memattr_value",
 )  # fmt: skip
 TEXTS = ("indexes", "u64values")
 
@@ -65,6 +65,7 @@ def machine_of(found: Found, document: xml_safe.Document, absent: CpuSet, label:
     """Put the machine together; what is there but not whole is a gap, too."""
     from numatune.sources.hwloc_devices import gpus_of
     from numatune.sources.hwloc_distances import read_distances
+    from numatune.sources.hwloc_memory import read_memory
     from numatune.sources.parts import described
     from numatune.sources.sysfs import cores_of
 
@@ -91,6 +92,7 @@ def machine_of(found: Found, document: xml_safe.Document, absent: CpuSet, label:
         package_count=found.package_count() if packages is None else None,
         is_guest=found.is_guest(),
         gpus=gpus_of(found.devices, nodes) if found.devices else None,
+        memory=read_memory(document.root, nodes_shown, nodes),
         limits=limits_of(found, extent),
         warnings=tuple(warnings),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from numatune.machine import Machine
 from numatune.rules.rule import SEVERITIES, Finding, Skipped
 from numatune.views.blocks import Block, line
-from numatune.views.findings import finding_line, warning_lines
+from numatune.views.findings import finding_line, report_line, warning_lines
 from numatune.words import clean, counted
 
 
@@ -29,6 +29,8 @@ def check_view(
     text = f"checked {counted(total, 'rule')}: {', '.join(counts)}"
     blocks += warning_lines(machine.warnings)
     blocks.append(line(text + ("" if verbosity > 0 or not skipped else " (-v says why)")))
+    if findings:
+        blocks.append(report_line(machine))
     if verbosity > 0:
         blocks += [line(f"  skipped {s.rule} {s.name}: {clean(s.reason)}", hang=4) for s in skipped]
     return blocks

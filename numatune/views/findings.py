@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numatune.machine import Warning
+from numatune.machine import Machine, Warning
 from numatune.rules.rule import Finding
 from numatune.views.blocks import Block, Span, line
 from numatune.words import clean
@@ -27,6 +27,13 @@ def finding_line(finding: Finding, indent: str = "") -> Block:
 def finding_lines(findings: Iterable[Finding], indent: str = "  ") -> list[Block]:
     """Return all findings, a line each."""
     return [finding_line(f, indent) for f in findings]
+
+
+def report_line(machine: Machine) -> Block:
+    """Say how to attach the machine to a report of a finding (docs/snapshots.md)."""
+    same = "" if machine.source == "this host" else ", with the same options for the machine"
+    text = f"To report a finding, attach: numatune snapshot -o host.json{same}"
+    return line(Span(f"  {text}", "dim"), hang=2)
 
 
 def warning_lines(warnings: Iterable[Warning]) -> list[Block]:

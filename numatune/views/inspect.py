@@ -9,7 +9,7 @@ from numatune.machine import Machine
 from numatune.rules.rule import Finding
 from numatune.views import machine as parts
 from numatune.views.blocks import BLANK, Block, Span, heading, line
-from numatune.views.findings import finding_lines, warning_lines
+from numatune.views.findings import finding_lines, report_line, warning_lines
 from numatune.words import clean
 
 
@@ -42,6 +42,8 @@ def inspect_view(
     blocks.append(
         line(Span("  Next: numatune plan --cpu-infer N   As JSON: --json", "dim"), hang=2)
     )
+    if found:
+        blocks.append(report_line(machine))
     return blocks
 
 

@@ -16,7 +16,7 @@ from numatune.placement.sweep import Sweep
 from numatune.rules.rule import Case
 from numatune.views import machine as parts
 from numatune.views.blocks import BLANK, Block, Span, Table, bar, cells, heading, line
-from numatune.views.findings import finding_line, finding_lines, warning_lines
+from numatune.views.findings import finding_line, finding_lines, report_line, warning_lines
 from numatune.words import clean, counted
 
 #: The gravest severity of a launch -> its mark.
@@ -43,6 +43,8 @@ def plan_view(plan: Plan, *, verbosity: int = 0) -> list[Block]:
     blocks.append(
         line(Span(f"  Details: -v   Why a rule exists: {why}   As JSON: --json", "dim"), hang=2)
     )
+    if rules or own:
+        blocks.append(report_line(plan.machine))
     return blocks
 
 

@@ -92,6 +92,9 @@ def test_the_ratings_of_the_firmware_and_the_tiers_are_read() -> None:
         Access(2, CpuSet([0]), *far),
     )
     assert memory.tiers == (MemoryTier(4, CpuSet([0, 1])), MemoryTier(93, CpuSet([2])))
+    xml = numatune.read_machine(MACHINES[0].parent / "cxl-hmat/lstopo.xml").memory
+    assert xml is not None
+    assert xml.accesses == memory.accesses
     assert not memory.caches
     assert not memory.generic_initiators
 
