@@ -1,115 +1,105 @@
-"""Which thread count, which version, how many pools."""
+"""Which thread count with which settings, and which release of the same runtime."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from numatune.advice.choice import (
+    Choice,
+    best_of,
+    cautious,
+    choices,
+    has_same_settings,
+    is_kept,
+    mended_by,
+    present_of,
+)
+from numatune.advice.manner import manner_of
 from numatune.advice.plan import ERAS, Launch, Plan
 from numatune.advice.recommendation import Recommendation
 from numatune.errors import NumatuneError
 from numatune.machine import Machine
-from numatune.machine.assume import assumed
 from numatune.machine.likely import likely_threads_per_core
-from numatune.placement.placement import Release, Tally
-from numatune.placement.request import Request
-from numatune.placement.sweep import Sweep, sweep
+from numatune.rules.rule import Case
 from numatune.runtimes import named
-from numatune.runtimes.runtime import Runtime
-
-#: How to get a release that places its workers evenly. ktransformers has NUMA support only where
-#: the variable was set when it was built (doc/en/install.md at v0.3.2).
-INSTALL = {
-    "ktransformers": "git checkout v0.3.2 && USE_NUMA=1 bash install.sh",
-    "kt-kernel": "pip install --upgrade kt-kernel",
-}
 
 #: A release is worth an upgrade where another one ties at least this many times as many workers.
 WORTHWHILE = 1.05
 
+#: What the releases of a runtime may be upgraded to: later releases of itself. From 0.4.1 on
+#: ktransformers computes with kt-kernel.
+SUCCESSORS = {"ktransformers": ERAS}
 
-class Choice(NamedTuple):
-    """The best count of one release on a machine, and what it puts where.
-
-    `bound` counts the workers tied to a node, `split` those of each node with CPUs.
-    """
-
-    runtime: Runtime
-    release: Release
-    request: Request
-    threads: int
-    bound: int
-    split: tuple[int, ...]
-    lacks: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        """The release as it is shown: "ktransformers 0.2.2 - 0.3.2"."""
-        return f"{self.release.runtime} {self.release.versions}"
-
-    @property
-    def command(self) -> str:
-        """The command that starts it so."""
-        if self.release.runtime != "kt-kernel":
-            return f"python -m ktransformers.local_chat ... --cpu_infer {self.threads}"
-        pools = self.request.options.get("threadpool_count", 2)
-        nodes = self.request.options.get("numa_nodes")
-        mapped = "" if not isinstance(nodes, list | tuple) else f" --kt-numa-nodes {spaced(nodes)}"
-        return (
-            f"python -m sglang.launch_server ... --kt-cpuinfer {self.threads}"
-            f" --kt-threadpool-count {pools}{mapped}"
-        )
-
-    @property
-    def option(self) -> str:
-        """The option and the count alone."""
-        return f"{self.runtime.THREADS_OPTION} {self.threads}"
+#: What `--numa distribute` asks for in return.
+DISTRIBUTE_COST = (
+    "pages that are in the page cache already stay where they are, and another -t or -tb reads them"
+    " from other nodes (https://github.com/ggml-org/llama.cpp/issues/11744)"
+)
 
 
-def spaced(values: list[object] | tuple[object, ...]) -> str:
-    """Return values as arguments of an option."""
-    return " ".join(map(str, values))
+class Chosen(NamedTuple):
+    """A launch, its place in the plan, the best choice for its release, and the other ones."""
 
-
-def split_words(split: tuple[int, ...]) -> str:
-    """Return "23 + 23", or for many equal nodes "16 on each of 8 nodes"."""
-    if len(split) > 4 and len(set(split)) == 1:
-        return f"{split[0]} on each of {len(split)} nodes"
-    return " + ".join(map(str, split))
+    launch: Launch
+    place: int
+    best: Choice | None
+    others: tuple[Choice, ...]
 
 
 def best_counts(plan: Plan) -> Iterator[Recommendation]:
-    """Yield an upgrade where one helps, and the best count of the releases in question."""
+    """Yield for each runtime an upgrade where one helps, and the best count of its releases."""
     machine = cautious(plan.machine)
-    chosen = [choice_of(machine, plan, index) for index in range(len(plan.launches))]
-    newest = list(alternatives(machine, plan.request, [c for c in chosen if c]))
-    most = max((c.bound for c in (*filter(None, chosen), *newest)), default=0)
+    chosen = [chosen_for(plan, machine, launch, i) for i, launch in enumerate(plan.launches)]
+    families: dict[tuple[str, ...], list[Chosen]] = {}
+    for one in chosen:
+        release = one.launch.case.release
+        if release is not None:
+            families.setdefault(family_of(release.runtime), []).append(one)
+    for family, members in families.items():
+        yield from of_family(plan, machine, family, members)
+
+
+def family_of(runtime: str) -> tuple[str, ...]:
+    """Return the runtimes to compare: a runtime and what it was continued as."""
+    if runtime in ERAS:
+        return ERAS
+    return (runtime,)
+
+
+def of_family(
+    plan: Plan, machine: Machine, family: tuple[str, ...], members: list[Chosen]
+) -> Iterator[Recommendation]:
+    """Yield what to do about the launches of one runtime."""
+    newest = [c for c in alternatives(machine, plan, family, members) if not c.critical]
+    most = max((c.bound for c in newest), default=0)
     has_nodes = len(machine.cpu_nodes) > 1
     outclassed = [
-        launch
-        for launch, choice in zip(plan.launches, chosen, strict=True)
-        if has_nodes and (choice.bound if choice else 0) * WORTHWHILE < most
+        m for m in members if has_nodes and (m.best.bound if m.best else 0) * WORTHWHILE < most
     ]
     best = [c for c in newest if c.bound * WORTHWHILE >= most]
     if outclassed and best:
-        yield upgrade(plan, outclassed, best)
-    for launch, choice in zip(plan.launches, chosen, strict=True):
-        is_asked_for = bool(plan.request.runtime) or not has_nodes
-        if choice is None or not (choice.bound or is_asked_for):
+        yield upgrade(plan, [m.launch for m in outclassed], best)
+    is_named = bool(plan.request.runtime) or family != ERAS
+    for one in members:
+        choice = one.best
+        if choice is None or not (choice.bound or is_named or not has_nodes):
             continue
-        if launch in outclassed:
-            yield staying(plan, launch, choice)
-        elif not outclassed or plan.request.runtime:
-            yield use(plan, launch, choice)
+        if one in outclassed:
+            yield staying(plan, one, choice)
+        elif not outclassed or is_named:
+            yield use(plan, one, choice)
+    last = members[-1]
+    if last.best is not None and last.others:
+        yield compare(last.best, last.others)
 
 
-def cautious(machine: Machine) -> Machine:
-    """Return the machine with the SMT that its numbering suggests, where nothing states it.
-
-    A count for one worker a core is then safe whether the suggestion holds or not.
-    """
-    likely = likely_threads_per_core(machine)
-    return machine if likely is None else assumed(machine, {"threads_per_core": likely})
+def chosen_for(plan: Plan, machine: Machine, launch: Launch, place: int) -> Chosen:
+    """Return the best choice for the release of a launch, and the other ones."""
+    present = present_of(plan, launch, machine)
+    found = list(choices(machine, launch.case._replace(machine=machine), present))
+    best = best_of(found)
+    return Chosen(launch, place, best, tuple(c for c in found if c is not best))
 
 
 def caution(plan: Plan) -> str:
@@ -118,81 +108,45 @@ def caution(plan: Plan) -> str:
     return "" if likely is None else f"; takes {likely} threads a core, as the CPU numbers suggest"
 
 
-def choice_of(machine: Machine, plan: Plan, index: int) -> Choice | None:
-    """Return the best count of a launch's release, None where no count is safe."""
-    case = plan.launches[index].case
-    if case.request is None or case.release is None:
-        return None
-    runtime = named(case.release.runtime)
-    request = with_pools(machine, case.request, runtime)
-    swept = plan.sweeps[index]
-    if machine is not plan.machine or request != case.request:
-        swept = sweep(machine, request, runtime, case.release)
-    return choose(machine, request, runtime, case.release, swept)
+def alternatives(
+    machine: Machine, plan: Plan, family: tuple[str, ...], members: list[Chosen]
+) -> Iterator[Choice]:
+    """Yield what the newest release of each runtime of a family could do with its own defaults.
 
-
-def with_pools(machine: Machine, request: Request, runtime: Runtime) -> Request:
-    """Return the request with a pool a node, unless it says how many or has no pools."""
-    if "threadpool_count" not in runtime.OPTIONS or "threadpool_count" in request.options:
-        return request
-    pools = sum(1 for node in machine.nodes if machine.node_cpus(node.id))
-    return request._replace(options={**request.options, "threadpool_count": max(1, pools)})
-
-
-def choose(
-    machine: Machine, request: Request, runtime: Runtime, release: Release, swept: Sweep
-) -> Choice | None:
-    """Return the sweep's recommended count, lowered to what a CPU quota carries."""
-    count = swept.recommended
-    quota = machine.limits.cpu_quota
-    lacks = swept.lacks
-    while count is not None:
-        tally = runtime.tally(machine, request._replace(threads=count), release)
-        if quota is None or workers_of(tally) <= max(1, int(quota) - 1):
-            break
-        count = max((n for n in swept.safe if n < count), default=None)
-        lacks = ()
-    if count is None:
-        return None
-    split = tuple(tally.nodes.get(n.id, 0) for n in machine.cpu_nodes)
-    bound = sum(tally.nodes.values())
-    return Choice(runtime, release, request, count, bound, split, lacks)
-
-
-def workers_of(tally: Tally) -> int:
-    """Return how many workers there are in all."""
-    return sum(tally.nodes.values()) + tally.unbound
-
-
-def alternatives(machine: Machine, request: Request, known: list[Choice]) -> Iterator[Choice]:
-    """Yield what the newest release of each runtime could do, kt-kernel with a pool a node.
-
-    A choice that is known already is not computed again.
+    Only what the launches in question may be upgraded to is looked at. A choice that is known
+    already is not computed again.
     """
-    asked = request._replace(version=None, commit=None, numa_build=None, options={})
-    for name in ERAS:
+    asked = {m.launch.case.release.runtime for m in members if m.launch.case.release is not None}
+    request = plan.request._replace(version=None, commit=None, numa_build=None)
+    for name in family:
+        if name not in asked and not any(name in SUCCESSORS.get(one, ()) for one in asked):
+            continue
         runtime = named(name)
         release = runtime.releases(None)[-1]
-        one = asked._replace(runtime=name, version=release.version)
-        one = with_pools(machine, one, runtime)
-        done = [c for c in known if c.release == release and c.request.options == one.options]
-        if done and done[0].request.model == one.model:
-            yield done[0]
+        known = [m.best for m in members if m.launch.case.release == release]
+        if known:
+            yield from filter(None, known)
             continue
+        own = plan.request.options if plan.request.runtime == name else {}
+        one = request._replace(runtime=name, version=release.version, options=own)
         try:
-            choice = choose(machine, one, runtime, release, sweep(machine, one, runtime, release))
+            found = list(choices(machine, Case(machine, one, release), frozenset()))
         except NumatuneError:  # a model or a machine that this release refuses
             continue
-        if choice is not None:
-            yield choice
+        best = best_of(found)
+        if best is not None:
+            yield best
 
 
 def upgrade(plan: Plan, outclassed: list[Launch], best: list[Choice]) -> Recommendation:
     """Say which release to move to, and with which count."""
-    ways = [f"{c.label} with {c.option} ({split_words(c.split)} workers)" for c in best]
-    commands = []
-    for choice in best:
-        commands += [INSTALL[choice.release.runtime], choice.command]
+    ways = [f"{c.label} with {c.option} ({c.workers})" for c in best]
+    commands = [
+        command
+        for choice in best
+        for command in (manner_of(choice.release.runtime).upgrade, choice.command)
+        if command
+    ]
     fallen = [launch for launch in outclassed if is_oversubscribed(launch)]
     reasons = [f"{label_of(launch)}: {first_reason(launch)}" for launch in (fallen or outclassed)]
     word = "Upgrade" if fallen or plan.request.runtime else "Best"
@@ -208,44 +162,78 @@ def upgrade(plan: Plan, outclassed: list[Launch], best: list[Choice]) -> Recomme
     )
 
 
-def staying(plan: Plan, launch: Launch, choice: Choice) -> Recommendation:
+def staying(plan: Plan, one: Chosen, choice: Choice) -> Recommendation:
     """Say the best count of a release that another one outclasses."""
-    swept = plan.sweeps[plan.launches.index(launch)]
-    cliff = next((c for c in swept.cliffs if c.kind == "oversubscribed"), None)
-    never = ""
-    if cliff is not None and cliff.start > choice.threads:
-        where = "" if cliff.node is None else f" for node {cliff.node}"
-        never = (
-            f"; {cliff.start} is the last that holds, {cliff.end} makes"
-            f" {cliff.workers} workers{where} on {cliff.cpus} CPUs"
-        )
     return Recommendation(
-        title=f"Staying on {choice.label}: {choice.option} ({split_words(choice.split)} workers)",
-        why=merits(choice) + never + caution(plan),
+        title=f"Staying on {choice.label}: {choice.option} ({choice.workers})",
+        why=merits(choice) + last_that_holds(plan, one, choice) + caution(plan),
         commands=(choice.command,),
         effect="no node has more workers than CPUs",
-        cost="none",
+        cost=cost_of(choice),
         confidence="derived from the upstream code",
+    )
+
+
+def last_that_holds(plan: Plan, one: Chosen, choice: Choice) -> str:
+    """Say where the first cliff is that lies above the recommended count."""
+    if not has_same_settings(choice, one.launch.case.request):
+        return ""
+    cliffs = plan.sweeps[one.place].cliffs
+    cliff = next((c for c in cliffs if c.kind == "oversubscribed"), None)
+    if cliff is None or cliff.start <= choice.threads:
+        return ""
+    where = "" if cliff.node is None else f" for node {cliff.node}"
+    return (
+        f"; {cliff.start} is the last that holds, {cliff.end} makes"
+        f" {cliff.workers} workers{where} on {cliff.cpus} CPUs"
     )
 
 
 def merits(choice: Choice) -> str:
     """Return why a count is the recommended one."""
     if choice.lacks:
-        return f"the largest safe count; it lacks {' and '.join(choice.lacks)}"
-    return "the largest count with balanced nodes and a free core a node"
+        said = f"the largest safe count; it lacks {' and '.join(choice.lacks)}"
+    elif choice.bound:
+        said = "the largest count with balanced nodes and a free core a node"
+    else:
+        said = "the largest count that leaves a core free"
+    return f"{said}; {' and '.join(choice.critical)} stays" if choice.critical else said
 
 
-def use(plan: Plan, launch: Launch, choice: Choice) -> Recommendation:
-    """Say the best count of a release."""
-    word = "Keep" if launch.threads == choice.threads and launch.case.placement else "Use"
+def use(plan: Plan, one: Chosen, choice: Choice) -> Recommendation:
+    """Say the best count of a release, and what it mends."""
+    present = one.launch.case.request if one.launch.case.placement else None
+    word = "Keep" if is_kept(choice, present) else "Use"
+    gone = mended_by(choice, one.launch.findings)
+    mends = f"; no more warning of {', '.join(gone)}" if gone else ""
     return Recommendation(
-        title=f"{word} {choice.label} with {choice.option} ({split_words(choice.split)} workers)",
-        why=merits(choice) + caution(plan),
+        title=f"{word} {choice.label} with {choice.option} ({choice.workers})",
+        why=merits(choice) + mends + caution(plan),
         commands=(choice.command,),
-        effect="no node has more workers than CPUs, no two workers share a core",
-        cost="none",
+        effect="no node has more workers than CPUs, no two workers need to share a core",
+        cost=cost_of(choice),
         confidence="derived from the upstream code",
+    )
+
+
+def cost_of(choice: Choice) -> str:
+    """Return what the settings of a choice cost."""
+    is_llama = choice.release.runtime in ("llama.cpp", "ik_llama.cpp")
+    is_dealt = choice.request.options.get("numa") in ("distribute", True, "")
+    return DISTRIBUTE_COST if is_llama and is_dealt else "none"
+
+
+def compare(best: Choice, others: tuple[Choice, ...]) -> Recommendation:
+    """Name the other settings, for those who measure."""
+    return Recommendation(
+        title=f"Measure {best.label} with other settings, too",
+        why="where its threads go is known, how fast that is depends on where the weights lie;"
+        " none of these leaves a finding that the present launch does not have",
+        commands=tuple(f"{c.command}   # {c.workers}" for c in others),
+        effect="none is promised: no source compares them",
+        cost=next((cost for c in others if (cost := cost_of(c)) != "none"), "none"),
+        confidence="derived from the upstream code",
+        is_option=True,
     )
 
 

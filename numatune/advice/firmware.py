@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numatune.advice.memory import memory_nodes
+from numatune.advice.memory import memory_nodes, places_memory
 from numatune.advice.plan import Plan
 from numatune.advice.recommendation import Recommendation
 from numatune.machine import Machine
@@ -20,9 +20,10 @@ def firmware(plan: Plan) -> Iterator[Recommendation]:
     if machine.is_guest or len(memory_nodes(machine)) < 2:
         return
     nodes, packages = len(machine.cpu_nodes), machine.packages_known
-    if packages is not None and nodes > packages:
+    copies = any(one.case.release and one.case.release.numa_build for one in plan.launches)
+    if packages is not None and nodes > packages and copies:
         yield fewer_nodes(machine, nodes, packages)
-    elif packages is None or packages > 1:
+    elif (packages is None or packages > 1) and not all(map(places_memory, plan.launches)):
         yield interleave_nodes(machine)
 
 

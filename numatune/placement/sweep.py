@@ -60,28 +60,67 @@ class Rooms:
 
     def __init__(self, machine: Machine) -> None:
         self.nodes = {load.id: load for load in node_loads(machine, Tally({}))}
+        #: Node (None: all CPUs) -> the workers up to which it is known to be in no trouble.
+        self.limits = {load.id: room_of(load) for load in self.nodes.values()}
+        #: Node -> its CPUs, -1 where they are not known.
+        self.most = {n: -1 if load.cpus is None else load.cpus for n, load in self.nodes.items()}
         self.home = floating_home(machine)
         self.floating = whole_load(machine, Tally({}))
         self.mixed = whole_load(machine, Tally({-1: 0}))
 
-    def loads(self, counts: Tally) -> list[NodeLoad]:
-        """Return the loads that workers make: of the nodes that have some, and of all CPUs.
+    def workers(self, counts: Tally) -> tuple[dict[int, int], int]:
+        """Return the workers of each node, and how many are to be counted for all CPUs together.
 
         Workers tied to no node count for all CPUs together with the others, or for the one node
         that holds all CPUs they may use.
         """
         tied = dict(counts.nodes)
-        if counts.unbound and self.home is not None:
+        if not counts.unbound:
+            return tied, 0
+        if self.home is not None:
             tied[self.home] = tied.get(self.home, 0) + counts.unbound
+            return tied, 0
+        return tied, sum(tied.values()) + counts.unbound
+
+    def whole(self, tied: dict[int, int], workers: int) -> NodeLoad:
+        """Return the load of all CPUs together."""
+        room = self.mixed if tied else self.floating
+        return NodeLoad(None, workers, room.cores, room.cpus)
+
+    def load(self, node: int, workers: int) -> NodeLoad:
+        """Return the load of one node."""
+        room = self.nodes[node]
+        return NodeLoad(node, workers, room.cores, room.cpus)
+
+    def loads(self, counts: Tally) -> list[NodeLoad]:
+        """Return the loads that workers make: of the nodes that have some, and of all CPUs."""
+        tied, together = self.workers(counts)
+        loads = [self.load(node, workers) for node, workers in tied.items()]
+        return [*loads, self.whole(tied, together)] if together else loads
+
+    def fit(self, counts: Tally) -> bool:
+        """Tell whether all loads are known to fit, without making them."""
+        tied, together = self.workers(counts)
+        limits = self.limits
+        for node, workers in tied.items():
+            if workers > limits[node]:
+                return False
+        return not together or fits(self.whole(tied, together))
+
+    def crowded(self, counts: Tally, seen: set[tuple[int | None, str]]) -> list[NodeLoad]:
+        """Return the loads that are too full in a way that is not among those `seen` of a node.
+
+        A sweep asks for every count, of machines with many nodes: others are not even made.
+        """
+        tied, together = self.workers(counts)
+        limits, most = self.limits, self.most
         loads = [
-            NodeLoad(node, workers, self.nodes[node].cores, self.nodes[node].cpus)
+            self.load(node, workers)
             for node, workers in tied.items()
+            if workers > limits[node]
+            and (node, OVERSUBSCRIBED if workers > most[node] else SHARING) not in seen
         ]
-        if counts.unbound and self.home is None:
-            room = self.mixed if tied else self.floating
-            workers = sum(tied.values()) + counts.unbound
-            loads.append(NodeLoad(None, workers, room.cores, room.cpus))
-        return loads
+        return [*loads, self.whole(tied, together)] if together else loads
 
 
 class Trial:
@@ -98,15 +137,24 @@ class Trial:
 
     def loads(self, threads: int) -> tuple[list[NodeLoad], bool]:
         """Return the loads at a thread count, and whether it is safe."""
+        counts = self.counts(threads)
+        loads = [] if counts.refused is not None else self.rooms.loads(counts)
+        return loads, self.is_safe(threads, counts, all(map(fits, loads)))
+
+    def counts(self, threads: int) -> Tally:
+        """Return the workers at a thread count."""
         request = self.request._replace(threads=threads)
-        counts = self.runtime.tally(self.machine, request, self.release)
-        if counts.refused is not None:
-            return [], False
-        loads = self.rooms.loads(counts)
-        safe = bool(loads) and not counts.empty_pools and all(map(fits, loads))
-        if safe and self.pinned_twice is not None:
-            safe = not self.pinned_twice(self.machine, request)
-        return loads, safe
+        return self.runtime.tally(self.machine, request, self.release)
+
+    def is_safe(self, threads: int, counts: Tally, all_fit: bool) -> bool:
+        """Tell whether a count is safe, of which it is known whether all loads fit."""
+        if not all_fit or counts.refused is not None or counts.empty_pools:
+            return False
+        if not counts.nodes and not counts.unbound:
+            return False
+        if self.pinned_twice is None:
+            return True
+        return not self.pinned_twice(self.machine, self.request._replace(threads=threads))
 
 
 def sweep(
@@ -133,11 +181,15 @@ def sweep(
     seen: set[tuple[int | None, str]] = set()
     safe = threads = 0
     was_safe = True
-    recommended = fallback = None
     while threads < least or (threads < most and awaited):
         threads += 1
-        loads, is_safe = trial.loads(threads)
-        for cliff in () if is_safe else steps(threads, loads):
+        counts = trial.counts(threads)
+        is_fitting = counts.refused is None and trial.rooms.fit(counts)
+        is_safe = trial.is_safe(threads, counts, is_fitting)
+        crowded = []
+        if counts.refused is None and not is_fitting:
+            crowded = trial.rooms.crowded(counts, set() if was_safe else seen)
+        for cliff in steps(threads, crowded):
             if was_safe or (cliff.node, cliff.kind) not in seen:
                 cliffs.append(cliff)
             seen.add((cliff.node, cliff.kind))
@@ -146,12 +198,22 @@ def sweep(
         was_safe = is_safe
         if is_safe:
             safe |= 1 << threads
-            fallback = threads
-            recommended = recommended if lacking(loads) else threads
-    if recommended is None:
-        recommended = fallback
-    lacks = () if recommended is None else lacking(trial.loads(recommended)[0])
-    return Sweep(release, threads, CpuSet.of_mask(safe), tuple(cliffs), recommended, lacks)
+    whole = CpuSet.of_mask(safe)
+    recommended, lacks = best_of(trial, whole)
+    return Sweep(release, threads, whole, tuple(cliffs), recommended, lacks)
+
+
+def best_of(trial: Trial, safe: CpuSet) -> tuple[int | None, tuple[str, ...]]:
+    """Return the largest safe count that lacks nothing, else the largest with what it lacks."""
+    fallback: int | None = None
+    lacks: tuple[str, ...] = ()
+    for threads in reversed(list(safe)):
+        missing = lacking(trial.loads(threads)[0])
+        if not missing:
+            return threads, ()
+        if fallback is None:
+            fallback, lacks = threads, missing
+    return fallback, lacks
 
 
 def reach(trial: Trial) -> tuple[int, int, set[int | None]]:
@@ -171,8 +233,13 @@ def kind_of(load: NodeLoad) -> str | None:
 
 def fits(load: NodeLoad) -> bool:
     """Tell whether the workers are known to have a core each, or a CPU where cores are unknown."""
+    return load.workers <= room_of(load)
+
+
+def room_of(load: NodeLoad) -> int:
+    """Return for how many workers there is room, -1 where that is not known."""
     room = load.cpus if load.cores is None else load.cores
-    return room is not None and load.workers <= room
+    return -1 if room is None else room
 
 
 def steps(threads: int, loads: list[NodeLoad]) -> list[Cliff]:

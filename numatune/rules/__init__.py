@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from numatune.errors import UsageError
 from numatune.rules import (
+    beside,
     binding,
     build,
+    defaults,
+    division,
+    first_touch,
+    frames,
+    ggml_limits,
     hardware,
     headroom,
+    inherited,
     limits,
     memory,
+    options,
     placement,
     pools,
+    reach,
     settings,
     topology,
 )
@@ -30,6 +39,15 @@ FAMILIES = (
     hardware,
     build,
     limits,
+    division,
+    defaults,
+    first_touch,
+    ggml_limits,
+    options,
+    frames,
+    inherited,
+    beside,
+    reach,
 )
 
 

@@ -64,12 +64,11 @@ def means_to_bind(case: Case) -> bool:
 
 def binding_fix(case: Case) -> str:
     """Say what would tie the workers."""
+    from numatune.rules.remedy import other_pools, tied_by_itself
+
     release = case.release
     if release is not None and release.runtime == "kt-kernel":
-        nodes = sum(1 for n in case.machine.cpu_nodes if case.machine.node_cpus(n.id))
-        threads = nodes if case.request is None else case.request.threads or nodes
-        pools = max(1, min(nodes, threads))  # a pool without a thread crashes
-        return f"use --kt-threadpool-count {pools}, one pool for each node that it may use"
+        return other_pools(case, "NT107", "give the process CPUs and memory of the same nodes")
     if any(bar.cpuset for bar in barred(case)):
         return "let the cpuset cover the nodes that the runtime uses"
     if release is not None and release.numa_build is True:
@@ -82,9 +81,10 @@ def binding_fix(case: Case) -> str:
             "; or build it with USE_NUMA=1" if has_build else "; or upgrade, built with USE_NUMA=1"
         )
     home = roomy_node(case)
-    if home is None:
-        return f"spread its memory: numactl --interleave=all{build}"
-    return f"run it on one node: numactl -N {home} -m {home}{build}"
+    words = f"spread its memory: numactl --interleave=all{build}"
+    if home is not None:
+        words = f"run it on one node: numactl -N {home} -m {home}{build}"
+    return tied_by_itself(case, words)
 
 
 def roomy_node(case: Case) -> int | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from numatune.machine import CpuSet, Machine
 from numatune.rules.binding import WORKER_POOL
-from numatune.rules.facts import launch, node_evidence, option_for, unplaced, workers_of
+from numatune.rules.facts import launch, node_evidence, unplaced, workers_of
+from numatune.rules.frames import counts_as_quota
 from numatune.rules.placement import CORES_UNKNOWN, CPUS_UNKNOWN, tied
 from numatune.rules.rule import Case, Hit, Rule, Skip
 from numatune.words import counted
@@ -36,13 +37,13 @@ def no_core_left(case: Case) -> Iterator[Hit | Skip]:
         yield Skip(CORES_UNKNOWN)
     elif cores and all(core & pinned for core in cores):
         count, workers = len(cores), len(placement.workers)
-        nodes = max(1, len(tied(case)))
-        fix = f"use {option_for(case, count - nodes)}" if count > nodes else "leave a core free"
+        from numatune.rules.remedy import with_headroom
+
         yield Hit(
             subject="cores",
             message=f"{counted(workers, 'worker')} for {counted(count, 'core')}: every core has a"
             f" pinned worker, none is left for the task queue and the main thread ({launch(case)})",
-            fix=fix,
+            fix=with_headroom(case, "NT109"),
             numbers={"workers": workers, "cores": count},
             expected=f"fewer than {counted(count, 'worker')}",
             actual=counted(workers, "worker"),
@@ -63,7 +64,8 @@ def no_headroom(case: Case) -> Iterator[Hit | Skip]:
     cpus = case.machine.usable_cpus if tied(case) else case.machine.inherited_cpus
     limit: float | None = None
     if quota is not None and workers == quota:
-        limit, what = quota, f"a quota of {quota:g} CPUs"
+        own = f"all {quota:g} CPUs that it has alone"
+        limit, what = quota, own if counts_as_quota(case) else f"a quota of {quota:g} CPUs"
     elif cpus is not None and workers == len(cpus):
         limit, what = len(cpus), "the only CPU" if len(cpus) == 1 else f"all {len(cpus)} CPUs"
     if limit is not None and workers > 0:
@@ -73,7 +75,7 @@ def no_headroom(case: Case) -> Iterator[Hit | Skip]:
             subject="launch",
             message=f"{counted(workers, 'worker')} {'takes' if workers == 1 else 'take'} {what};"
             f" the main thread and the server need one too ({launch(case)})",
-            fix=with_headroom(case, workers),
+            fix=with_headroom(case),
             numbers={"workers": workers, "cpus": int(limit)},
             expected=f"fewer than {counted(int(limit), 'worker')}",
             actual=counted(workers, "worker"),

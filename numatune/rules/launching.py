@@ -55,10 +55,12 @@ def placed(case: Case, request: Request, runtime: Runtime, release: Release) -> 
     case = unplaced = case._replace(request=request, release=release)
     machine = case.machine
     if case.frame is not None and case.frame.refusal is not None:
+        from numatune.rules.frames import FORBIDDEN, REFUSED, is_forbidden
+
         stated = case.frame.refusal
         reason = f"{stated.launcher} does not start it: {stated.reason}"
-        refused = LaunchRefused(reason, "launcher-refused", **stated.numbers)
-        return case._replace(refusal=refused)
+        rule = FORBIDDEN if is_forbidden(case) else REFUSED
+        return case._replace(refusal=LaunchRefused(reason, rule, **stated.numbers))
     if request.threads is None:
         default = runtime.default_threads(machine, request, release)
         if default is None or not default.threads or default.threads < 1:
@@ -66,7 +68,9 @@ def placed(case: Case, request: Request, runtime: Runtime, release: Release) -> 
         request = request._replace(threads=default.threads)
         case = case._replace(request=request, default=default)
     try:
-        return case._replace(placement=runtime.simulate(machine, request, release))
+        placement = runtime.simulate(machine, request, release)
+        ended = ended_by_libgomp(machine, request, release)
+        return case._replace(placement=placement) if ended is None else case._replace(refusal=ended)
     except LaunchRefused as refusal:
         return case._replace(refusal=refusal)
     except MachineError:  # too little is known of the machine to place anything
@@ -75,3 +79,25 @@ def placed(case: Case, request: Request, runtime: Runtime, release: Release) -> 
         if unplaced is case:
             raise
         return unplaced  # nobody asked for the default count, and it needs what is not stated
+
+
+def ended_by_libgomp(machine: Machine, request: Request, release: Release) -> LaunchRefused | None:
+    """Return how libgomp ends a program of its threads, None where it does not.
+
+    The program has started by then, so that it is no launcher that refuses: it ends without
+    workers. Raises UsageError and MachineError.
+    """
+    if "GOMP_CPU_AFFINITY" not in request.env:
+        return None
+    from numatune.rules.ggml_limits import GGML, has_openmp
+    from numatune.runtimes import libgomp, openmp
+
+    if release.runtime == openmp.NAME:
+        uses_it = openmp.chosen(request, release).behaviour == openmp.GNU
+    else:
+        uses_it = release.runtime in GGML and has_openmp(request, release)
+    if not uses_it or request.threads is None:
+        return None
+    team = libgomp.team_size(machine, request.env, request.threads)
+    ended = libgomp.failure(machine, request.env, team)
+    return None if ended is None else LaunchRefused(ended.reason, "no-workers", **ended.numbers)

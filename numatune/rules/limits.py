@@ -10,10 +10,10 @@ from numatune.rules.facts import (
     launch,
     limits_are_read,
     listed,
-    option_for,
     unplaced,
     workers_of,
 )
+from numatune.rules.frames import counts_as_quota, stated
 from numatune.rules.intent import barred
 from numatune.rules.rule import Case, Hit, Rule, Skip
 from numatune.words import counted
@@ -99,11 +99,14 @@ def cpuset_excludes(case: Case) -> Iterator[Hit | Skip]:
 
 def cpuset_fix(case: Case, node: int) -> str:
     """Say how the workers and the cpuset come together."""
-    inside = [n.id for n in case.machine.cpu_nodes if node_is_allowed(case.machine, n.id)]
+    from numatune.rules.remedy import other_pools
+
     widen = f"add CPUs and memory of node {node} to the cpuset"
-    if case.release is not None and case.release.runtime == "kt-kernel":
-        return f"use --kt-threadpool-count {max(1, len(inside))}, or {widen}"
-    return f"{widen}, or use kt-kernel with --kt-threadpool-count {max(1, len(inside))}"
+    other = other_pools(case, "NT504", "")
+    if not other:
+        return widen
+    is_own = not other.startswith("use kt-kernel")
+    return f"{other}, or {widen}" if is_own else f"{widen}, or {other}"
 
 
 def node_is_allowed(machine: Machine, node_id: int) -> bool:
@@ -157,18 +160,40 @@ def quota_too_small(case: Case) -> Iterator[Hit | Skip]:
             yield Skip(QUOTA_UNKNOWN)
         return
     budget = int(quota)
-    if workers > quota:
-        fix = f"use {option_for(case, budget)}, or raise the quota (docker run --cpus)"
+    if workers > quota and counts_as_quota(case):
+        yield beyond_own(case, workers, budget)
+    elif workers > quota:
+        from numatune.rules.remedy import within_quota
+
         yield Hit(
             subject="quota",
             message=f"{counted(workers, 'worker')} under a quota of {quota:g} CPUs: all of them"
             f" are stopped for a part of every period ({launch(case)})",
-            fix=fix if budget else "raise the quota (docker run --cpus)",
+            fix=within_quota(case, budget),
             numbers={"workers": workers, "quota": quota, "by": workers - budget, "budget": budget},
             expected=f"at most {counted(budget, 'worker')}",
             actual=counted(workers, "worker"),
             evidence=evidence(case.machine, "limits", "/sys/fs/cgroup/cpu.max", f"{quota:g} CPUs"),
         )
+
+
+def beyond_own(case: Case, workers: int, cpus: int) -> Hit:
+    """Return the finding of more workers than CPUs that the process has alone, ids unknown."""
+    from numatune.rules.remedy import first
+    from numatune.rules.ways import FITS, ROOMY, SETTINGS
+
+    more = "ask for more CPUs (srun -c, or the CPU limit of the pod)"
+    return Hit(
+        subject="quota",
+        message=f"{counted(workers, 'worker')} for the {counted(cpus, 'CPU')} that the launcher"
+        f" gives it alone: they take turns, and those that run wait for the others"
+        f" ({launch(case)})",
+        fix=first(case, "NT506", (FITS, ROOMY, SETTINGS), more, f", or {more}"),
+        numbers={"workers": workers, "quota": cpus, "by": workers - cpus, "budget": cpus},
+        expected=f"at most {counted(cpus, 'worker')}",
+        actual=counted(workers, "worker"),
+        evidence=stated(case),
+    )
 
 
 RULES = (

@@ -55,15 +55,15 @@ def bound_elsewhere(case: Case) -> Iterator[Hit | Skip]:
 
 def nearer(case: Case, target: int) -> str:
     """Say how workers and memory come to the same node."""
+    from numatune.rules.remedy import other_pools
+
     pools = case.placement.pool_nodes if case.placement is not None else ()
+    words = "give the cpuset CPUs and memory of the same nodes"
     if is_cpuless(case.machine, target):
-        use = "use" if pools else "use kt-kernel with"
-        return (
-            f"{use} --kt-threadpool-count {len(case.machine.cpu_nodes)}: pools for nodes with CPUs"
-        )
-    if pools and pools != tuple(range(len(pools))):
-        return "leave --kt-numa-nodes out, so that pool i is on node i; for one node use a cpuset"
-    return "give the cpuset CPUs and memory of the same nodes"
+        words = f"leave node {target}, which has no CPU, out of the cpuset (--cpuset-mems)"
+    elif pools and pools != tuple(range(len(pools))):
+        words = "leave --kt-numa-nodes out, so that pool i is on node i; for one node use a cpuset"
+    return other_pools(case, "NT201", words)
 
 
 def runs_on(case: Case, worker: Worker) -> tuple[int, ...]:
@@ -133,7 +133,7 @@ def interleaved_buffers(case: Case) -> Iterator[Hit | Skip]:
     if request is None:
         yield Skip(NO_LAUNCH)
         return
-    policy = interleave_of(request.launcher or "")
+    policy = interleaving(case)
     with_memory = [n for n in case.machine.nodes if n.memory_total_bytes != 0]
     if policy is None or len(with_memory) < 2:
         return
@@ -150,6 +150,21 @@ def interleaved_buffers(case: Case) -> Iterator[Hit | Skip]:
             actual=policy,
             evidence=(Evidence("launcher", "", request.launcher or ""),),
         )
+
+
+def interleaving(case: Case) -> str | None:
+    """Name the policy by which the process starts that spreads pages over nodes, None without one.
+
+    Where the launchers were understood it is theirs that counts, else what their text says.
+    """
+    launcher = "" if case.request is None else case.request.launcher or ""
+    if case.frame is None:
+        return interleave_of(launcher)
+    policy = case.frame.memory
+    is_spread = policy.kind in ("interleave", "weighted-interleave")
+    if not is_spread or (policy.nodes is not None and len(policy.nodes) < 2):
+        return None
+    return interleave_of(launcher) or f"the memory policy {policy.kind}"
 
 
 def interleave_of(launcher: str) -> str | None:

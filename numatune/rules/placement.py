@@ -86,13 +86,15 @@ def sharing_cores(case: Case) -> Iterator[Hit | Skip]:
 
 def sharing(case: Case, load: Load) -> Hit:
     """Say by how many one load exceeds the cores."""
+    from numatune.rules.remedy import one_a_core
+
     cores = load.cores or 0
     numbers: dict[str, object] = {} if load.node is None else {"node": load.node}
     return Hit(
         subject=load.subject,
         message=f"{load.place(case.machine)}: {counted(load.workers, 'worker')} for"
         f" {counted(cores, 'core')}, so {load.sharing} share a core with another ({launch(case)})",
-        fix="measure one worker a core against this",
+        fix=one_a_core(case),
         numbers=numbers | {"workers": load.workers, "cores": cores, "by": load.sharing},
         expected=f"at most {counted(cores, 'worker')}",
         actual=counted(load.workers, "worker"),
@@ -117,7 +119,7 @@ def uneven_split(case: Case) -> Iterator[Hit | Skip]:
             subject="workers by node",
             message=f"uneven split of {counted(sum(counts.values()), 'worker')}: {shares}"
             f" ({launch(case)})",
-            fix=fewer(case, evenly=True),
+            fix=fewer(case, "NT103", evenly=True),
             numbers={"workers": counts},
             expected="counts that differ by one at most",
             actual=shares,
@@ -197,14 +199,14 @@ def left_idle(case: Case) -> Iterator[Hit | Skip]:
 def idle_fix(case: Case, idle: list[int]) -> str:
     """Say what would bring workers to idle nodes."""
     machine = case.machine
+    from numatune.rules.remedy import every_node
+
+    words = "no other count or setting of this runtime reaches every node"
     if any(node.id in idle and node.is_memoryless for node in machine.nodes):
-        return "put memory into every node: the runtime counts only nodes with memory"
-    if case.release is not None and case.release.runtime == "kt-kernel":
-        nodes = sum(1 for node in machine.cpu_nodes if machine.node_cpus(node.id))
-        return f"use --kt-threadpool-count {nodes}, unless a part of the machine is meant"
-    if machine.limits.affinity is not None:
-        return "start it without taskset or numactl, unless a part of the machine is meant"
-    return "use more threads, unless a part of the machine is meant"
+        words = "put memory into every node: the runtime counts only nodes with memory"
+    elif machine.limits.affinity is not None:
+        words = "start it without taskset or numactl, unless a part of the machine is meant"
+    return every_node(case, words)
 
 
 def tied(case: Case) -> Mapping[int, int]:

@@ -25,6 +25,8 @@ def no_workers(case: Case) -> Iterator[Hit | Skip]:
         if case.refusal is None:
             yield unplaced(case)
         return
+    from numatune.rules.remedy import worker_a_pool
+
     pools = len(placement.pool_threads)
     for pool, threads in enumerate(placement.pool_threads):
         if threads == 0:
@@ -32,7 +34,7 @@ def no_workers(case: Case) -> Iterator[Hit | Skip]:
                 subject=f"pool {pool}",
                 message=f"pool {pool} gets no worker: {counted(placement.threads, 'thread')} for"
                 f" {counted(pools, 'pool')} ({launch(case)})",
-                fix=f"use at least --kt-cpuinfer {pools}, or fewer pools (--kt-threadpool-count)",
+                fix=worker_a_pool(case, pools),
                 numbers={"pool": pool},
                 expected=f"at least {counted(pools, 'thread')}",
                 actual=counted(placement.threads, "thread"),
@@ -59,6 +61,8 @@ def pool_without_node(case: Case) -> Iterator[Hit | Skip]:
     if asked is None:
         yield unplaced(case)
         return
+    from numatune.rules.remedy import other_pools
+
     workers = case.placement.workers if case.placement is not None else ()
     found = {w.pool for w in workers if w.node is not None}
     nodes = case.machine.nodes
@@ -70,7 +74,7 @@ def pool_without_node(case: Case) -> Iterator[Hit | Skip]:
             message=f"pool {pool} asks for node {node}, but there"
             f" {'is' if len(nodes) == 1 else 'are'} {counted(len(nodes), 'node')}; its workers"
             f" stay unbound ({launch(case)})",
-            fix=f"use --kt-threadpool-count {max(1, len(case.machine.cpu_nodes))}",
+            fix=other_pools(case, "NT113", "name nodes that exist in --kt-numa-nodes"),
             numbers={"pool": pool, "node": node},
             expected=f"a node below {len(nodes)}",
             actual=f"node {node}",

@@ -1,122 +1,177 @@
-"""The thread count to use instead, found by counting again with fewer threads."""
+"""What to do about a finding: other launches are tried, and the nearest that mends it is named."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
 
-from numatune.errors import NumatuneError
-from numatune.placement.load import NodeLoad, floating_home, node_loads, whole_load
-from numatune.placement.placement import Release, Tally, tally
-from numatune.placement.request import Request
-from numatune.rules.facts import option_for, threads_option
-from numatune.rules.rule import Case
+from numatune.rules.facts import option_for
+from numatune.rules.rule import SEVERITIES, Case
+from numatune.rules.trial import Trouble, is_trying, troubles
+from numatune.rules.ways import (
+    EVEN,
+    FITS,
+    MORE,
+    ROOMY,
+    RUNTIME,
+    SETTINGS,
+    Way,
+    upgraded,
+    ways,
+)
 
-NO_REMEDY = "use fewer threads"
+#: What is said where no launch was found that helps.
+NO_REMEDY = "no other count or setting of this runtime helps here; give the process more CPUs"
+
+#: How many launches are tried for one finding.
+MOST_TRIALS = 8
 
 
-class Room(NamedTuple):
-    """What each node, and all of them together, have room for; `home` as `floating_home`."""
-
-    nodes: tuple[NodeLoad, ...]
-    whole: NodeLoad
-    home: int | None
-
-
-def fewer(case: Case, *, evenly: bool = False) -> str:
+def fewer(case: Case, rule: str = "NT101", *, evenly: bool = False) -> str:
     """Say which thread count fits, and whether a newer version takes the one asked for.
 
     `evenly` asks for a count that is also split evenly.
     """
-    request, release, machine = case.request, case.release, case.machine
-    if request is None or request.threads is None:
-        return NO_REMEDY
-    if release is None or case.placement is None:
-        cpus = machine.inherited_cpus
-        return f"use at most {len(cpus)} threads" if cpus else NO_REMEDY
-    counts = tally(case.placement)
-    room = Room(node_loads(machine, Tally({})), whole_load(machine, counts), floating_home(machine))
-    option = threads_option(case)
-    ways = []
-    count = largest(case, room, release, request.threads - 1, evenly=evenly)
-    if count is not None:
-        ways.append(f"use {option} {count}")
-    newer = newest(release)
-    better = None if newer is None else largest(case, room, newer, request.threads, evenly=True)
-    if newer is not None and better is not None and better > (count or 0):
-        same = "" if better == request.threads else f" with {option} {better}"
-        ways.append(f"upgrade to {newer.runtime} {newer.versions.partition(' - ')[0]}{same}")
-    if not ways and release.runtime == "kt-kernel":
-        nodes = sum(1 for node in machine.cpu_nodes if machine.node_cpus(node.id))
-        return f"use --kt-threadpool-count {max(1, nodes)} and fewer threads"
-    return ", or ".join(ways) or NO_REMEDY
+    if case.release is None or case.placement is None:
+        cpus = case.machine.inherited_cpus
+        return f"use at most {len(cpus)} threads" if cpus else "use fewer threads"
+    return once(case, (rule, evenly), lambda: here_or_newer(case, rule, EVEN if evenly else FITS))
 
 
-def newest(release: Release) -> Release | None:
-    """Return the newest behaviour of the runtime, None where this is it."""
-    from numatune.runtimes import named
-
-    last = named(release.runtime).releases(release.numa_build)[-1]
-    return None if last.behaviour == release.behaviour else last
-
-
-def largest(case: Case, room: Room, release: Release, highest: int, *, evenly: bool) -> int | None:
-    """Return the largest count up to `highest` that fits, None where none does."""
-    if case.request is None:
-        return None
-    cpus = case.machine.usable_cpus
-    if cpus is not None:
-        highest = min(highest, len(cpus) + 1)
-    for threads in range(highest, 0, -1):
-        asked = case.request._replace(threads=threads, version=release.version, commit=None)
-        if fits(case, room, release, asked, evenly=evenly):
-            return threads
-    return None
+def here_or_newer(case: Case, rule: str, aim: str) -> str:
+    """Say what mends a finding with this version, and what with a newer one."""
+    here = mended(case, rule, ways(case, (aim, ROOMY, SETTINGS)))
+    newer = mended(case, rule, upgraded(case, (EVEN, ROOMY)))
+    said = [] if here is None else [here.words]
+    if newer is not None and (here is None or (newer.threads > here.threads)):
+        said.append(newer.words)
+    return ", or ".join(said) or NO_REMEDY
 
 
-def fits(case: Case, room: Room, release: Release, asked: Request, *, evenly: bool) -> bool:
-    """Tell whether a launch leaves no node with more workers than CPUs or cores.
+def one_a_core(case: Case) -> str:
+    """Say which count gives each worker a core."""
+    if case.release is None or case.placement is None:
+        return "measure one worker a core against this"
+    return first(case, "NT102", (FITS, ROOMY, SETTINGS), NO_REMEDY, ", and measure it against this")
 
-    Of kt-kernel it must leave a core on each node, too: its other threads spin beside the workers.
+
+def with_headroom(case: Case, rule: str = "NT117") -> str:
+    """Say which count leaves the rest of the process a CPU."""
+    return first(case, rule, (ROOMY, FITS, SETTINGS), "give the process another CPU")
+
+
+def within_quota(case: Case, budget: int) -> str:
+    """Say which count a quota carries."""
+    raising = "raise the quota (docker run --cpus)"
+    if budget < 1:
+        return raising
+    if case.release is None:
+        return f"use {option_for(case, budget)}, or {raising}"
+    return first(case, "NT506", (FITS, ROOMY, SETTINGS), raising, f", or {raising}")
+
+
+def other_pools(case: Case, rule: str, otherwise: str) -> str:
+    """Say which pools and which count of kt-kernel mend a finding, else what is said `otherwise`.
+
+    Where ktransformers is what runs, kt-kernel in its place is looked at.
     """
-    from numatune.runtimes import named
-
-    try:
-        counts = named(release.runtime).tally(case.machine, asked, release)
-    except NumatuneError:
-        return False
-    if counts.refused is not None or counts.empty_pools or (evenly and not is_even(counts)):
-        return False
-    spare = 1 if release.runtime == "kt-kernel" else 0
-    total = sum(counts.nodes.values()) + counts.unbound
-    if is_over(room.whole, total):
-        return False
-    for node in room.nodes:
-        workers = counts.nodes.get(node.id or 0, 0)
-        workers += counts.unbound if node.id == room.home else 0
-        if workers and is_over(node, workers + spare):
-            return False
-    if release.runtime != "kt-kernel":
-        return True
-    from numatune.runtimes.kt_kernel import pinned_twice
-
-    return not pinned_twice(case.machine, asked)
+    return first(case, rule, (SETTINGS, FITS, ROOMY, RUNTIME), otherwise)
 
 
-def is_over(load: NodeLoad, workers: int) -> bool:
-    """Tell whether workers are more than the cores, or than the CPUs where cores are unknown."""
-    places = load.cpus if load.cores is None else load.cores
-    return places is not None and workers > places
+def every_node(case: Case, otherwise: str) -> str:
+    """Say which setting or which count brings workers to every node."""
+    aims = (SETTINGS, MORE, EVEN, ROOMY)
+    return first(case, "NT106", aims, otherwise, ", unless a part of the machine is meant")
 
 
-def is_even(counts: Tally) -> bool:
-    """Tell whether the nodes with workers have as many, give or take one."""
-    used = [count for count in counts.nodes.values() if count]
-    return not used or max(used) - min(used) <= 1
+def worker_a_pool(case: Case, pools: int) -> str:
+    """Say which count gives each pool a worker, or which number of pools suits the count."""
+    otherwise = f"ask for at least {pools} threads, on a machine that has room"
+    return first(case, "NT111", (MORE, SETTINGS), otherwise)
 
 
-def with_headroom(case: Case, workers: int) -> str:
-    """Say how to run one worker less on each node that has any."""
-    nodes = {w.node for w in case.placement.workers} if case.placement is not None else {None}
-    if workers <= len(nodes):
-        return "give the process another CPU"
-    return f"use {option_for(case, workers - len(nodes))}"
+def tied_by_itself(case: Case, otherwise: str) -> str:
+    """Say which setting of the runtime ties its workers to nodes."""
+    return first(case, "NT107", (SETTINGS,), otherwise)
+
+
+def first(case: Case, rule: str, aims: tuple[str, ...], otherwise: str, behind: str = "") -> str:
+    """Say the first launch that mends a finding, with more words `behind` it."""
+
+    def say() -> str:
+        way = mended(case, rule, ways(case, aims))
+        return f"{way.words}{behind}" if way else otherwise
+
+    return once(case, (rule, aims, otherwise), say)
+
+
+def mended(case: Case, rule: str, tried: Iterable[Way]) -> Way | None:
+    """Return the first launch that has this finding no more and no critical one at all.
+
+    Where each leaves a critical finding, the first is taken of those that leave fewest and bring no
+    new one; None where all of them keep the finding or bring one.
+    """
+    best: tuple[int, Way] | None = None
+    for way in unlike(tried):
+        left = outcome(case, way)
+        if left is None or any(t.rule == rule for t in left):
+            continue
+        critical = critical_of(left)
+        if not critical:
+            return way
+        if (best is None or len(critical) < best[0]) and critical <= critical_of(outcome(case)):
+            best = (len(critical), way)
+    return None if best is None else best[1]
+
+
+def critical_of(left: frozenset[Trouble] | None) -> set[str]:
+    """Return the rules of the critical findings."""
+    return {one.rule for one in left or () if one.severity == SEVERITIES[0]}
+
+
+def unlike(tried: Iterable[Way]) -> Iterator[Way]:
+    """Yield the first launches, each once."""
+    said: set[str] = set()
+    for way in tried:
+        if way.words not in said:
+            said.add(way.words)
+            yield way
+        if len(said) == MOST_TRIALS:
+            return
+
+
+class Tried:
+    """What came of each launch tried in place of one, and what was said of it."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.left: dict[str | None, frozenset[Trouble] | None] = {}
+        self.said: dict[tuple[object, ...], str] = {}
+
+
+_last: list[Tried] = []
+
+
+def tried_for(case: Case) -> Tried:
+    """Return what was tried for a case; its findings, of which there may be many, share it."""
+    if not _last or _last[0].case is not case:
+        _last[:] = [Tried(case)]
+    return _last[0]
+
+
+def outcome(case: Case, way: Way | None = None) -> frozenset[Trouble] | None:
+    """Return what is wrong with a launch in place of another, or with that one itself."""
+    known, key = tried_for(case).left, None if way is None else way.words
+    request = case.request if way is None else way.request
+    if key not in known:
+        known[key] = None if request is None else troubles(case.machine, request, case.frame)
+    return known[key]
+
+
+def once(case: Case, key: tuple[object, ...], say: Callable[[], str]) -> str:
+    """Say something of a case, worked out the first time; nothing while launches are tried."""
+    if is_trying():
+        return NO_REMEDY
+    said = tried_for(case).said
+    if key not in said:
+        said[key] = say()
+    return said[key]

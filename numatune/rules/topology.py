@@ -45,14 +45,16 @@ def cpuless_with_workers(case: Case) -> Iterator[Hit | Skip]:
     if placement is None:
         yield unplaced(case)
         return
+    from numatune.rules.remedy import other_pools
+
     counts = {bar.node: bar.workers for bar in barred(case) if is_cpuless(case.machine, bar.node)}
     for node, workers in {**counts, **pooled_on_cpuless(case)}.items():
-        pools = f"--kt-threadpool-count {len(case.machine.cpu_nodes)}, pools for nodes with CPUs"
+        words = f"start it in a cpuset without node {node} (--cpuset-mems)"
         yield Hit(
             subject=f"node {node}",
             message=f"node {node} has no CPU, but {counted(workers, 'worker')}"
             f" {'was' if workers == 1 else 'were'} meant for it and run elsewhere ({launch(case)})",
-            fix=f"use {pools}" if placement.pool_nodes else f"use kt-kernel with {pools}",
+            fix=other_pools(case, "NT402", words),
             numbers={"node": node, "workers": workers},
             expected="workers on nodes with CPUs only",
             actual=f"{counted(workers, 'worker')} for node {node}",

@@ -10,7 +10,7 @@ https://github.com/kvcache-ai/ktransformers/blob/v0.7.0/kt-kernel/python/experts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from numatune.errors import LaunchRefused, UsageError
@@ -19,6 +19,7 @@ from numatune.placement.placement import Placement, Release, Tally, Worker
 from numatune.placement.request import Request
 from numatune.runtimes import libnuma
 from numatune.runtimes.hwloc import NumaObject, Spot, numa_objects
+from numatune.runtimes.kept import kept
 from numatune.runtimes.options import MOST_NODES, MOST_THREADS, numbers, thread_count, whole
 from numatune.runtimes.runtime import DefaultCount
 from numatune.runtimes.versions import canonical, commit_of, parse, same_commit
@@ -281,17 +282,45 @@ def tally(machine: Machine, request: Request, release: Release) -> Tally:
     refused = refusal(machine, request)
     if refused is not None:
         return Tally({}, refused=refused.reason)
+    entries = pool_map(request)
     counts: dict[int | None, int] = {}
-    made = pools(machine, request)
-    for pool in made:
-        for node, workers in pool_counts(pool):
-            counts[node] = counts.get(node, 0) + workers
-    empty = tuple(i for i, pool in enumerate(made) if not pool.threads)
+    for workers in counted_pools(machine, request, entries):
+        for node, number in workers:
+            counts[node] = counts.get(node, 0) + number
+    empty = tuple(i for i, (_, threads) in enumerate(entries) if not threads)
     unbound = counts.pop(None, 0)
     return Tally({k: v for k, v in counts.items() if k is not None and v}, unbound, empty)
 
 
-def pool_counts(pool: Pool) -> list[tuple[int | None, int]]:
+Counts = list[tuple[int | None, int]]
+
+
+@kept
+def known_counts(machine: Machine) -> dict[tuple[int, int, int, int], Counts]:
+    """Return where counts of a machine's pools are kept: by (pools, number, node, threads)."""
+    return {}
+
+
+def counted_pools(
+    machine: Machine, request: Request, entries: tuple[tuple[int, int], ...]
+) -> Iterator[Counts]:
+    """Yield the (node, workers) of each pool.
+
+    A pool whose node no other has depends on its own threads alone, so that a sweep, in which each
+    pool gets a few counts only, finds most of them done.
+    """
+    if len({node for node, _ in entries}) < len(entries):
+        yield from map(pool_counts, pools(machine, request))
+        return
+    known = known_counts(machine)
+    keys = [(len(entries), i, node, threads) for i, (node, threads) in enumerate(entries)]
+    if not all(key in known for key in keys):
+        made = pools(machine, request)
+        known.update((key, pool_counts(pool)) for key, pool in zip(keys, made, strict=True))
+    yield from map(known.__getitem__, keys)
+
+
+def pool_counts(pool: Pool) -> Counts:
     """Return (node, workers) of one pool, None standing for no node."""
     if not pool.threads:
         return []

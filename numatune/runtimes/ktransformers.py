@@ -295,12 +295,19 @@ def tally(machine: Machine, request: Request, release: Release) -> Tally:
     refused = refusal(machine, request, release)
     if refused is not None:
         return Tally({}, refused=refused.reason)
+    workers = workers_of(request)
+    if release.behaviour == UNBOUND:
+        return Tally({}, workers)
+    nodes = libnuma.configured_nodes(machine)
+    totals, awake = [0] * nodes, 0
+    for tasks in task_counts(request, release):
+        running = workers if release.behaviour == BY_WORKERS else min(workers, tasks)
+        if running <= awake:
+            continue
+        # The first worker of each node, and the one behind the last of all; see `shares`.
+        starts = [max(awake, -(-node * running // nodes)) for node in range(nodes + 1)]
+        totals = [n + starts[i + 1] - starts[i] for i, n in enumerate(totals)]
+        awake = running
     tied = libnuma.tied_nodes(machine)
-    counts: dict[int, int] = {}
-    unbound = 0
-    for first, end, node in shares(request, release, libnuma.configured_nodes(machine)):
-        if node is None or node not in tied:
-            unbound += end - first
-        else:
-            counts[node] = counts.get(node, 0) + end - first
-    return Tally(counts, unbound)
+    counts = {node: n for node, n in enumerate(totals) if n and node in tied}
+    return Tally(counts, workers - sum(counts.values()))

@@ -67,6 +67,7 @@ def inherited(machine: Machine) -> Bound:
     return Bound(None, machine.inherited_cpus, DEFAULT)
 
 
+@kept
 def bindings(machine: Machine) -> dict[int, Bound]:
     """Return what `numa_bind` of each node does; of any other id it does nothing (`inherited`).
 

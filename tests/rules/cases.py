@@ -32,6 +32,13 @@ NUMBERS: Mapping[str, frozenset[str]] = {
         "pool-map-out-of-range": "pool node pools",
         "idle-workers-spin": "",
         "no-headroom": "workers cpus",
+        "threads-not-multiple-of-nodes": "threads nodes",
+        "default-threads-unsuitable": "threads sensible",
+        "page-placement-first-touch": "",
+        "node-limit-exceeded": "nodes limit",
+        "cpu-limit-exceeded": "cpus limit",
+        "start-node-beyond-limit": "node limit",
+        "option-without-effect": "option",
         "memory-bound-to-other-node": "bound_to runs_on workers",
         "weight-copies-exceed-memory": "copies",
         "interleave-with-gpu-buffers": "",
@@ -55,6 +62,12 @@ NUMBERS: Mapping[str, frozenset[str]] = {
         "cpuset-excludes-node": "node workers",
         "cpuset-cpus-mems-mismatch": "",
         "quota-below-workers": "workers quota by budget",
+        "launcher-refused": "",
+        "memory-policy-forbidden": "",
+        "binding-inherited": "cpus",
+        "other-pools-oversubscribe": "threads cpus",
+        "bound-memory-too-small": "nodes needed_bytes available_bytes",
+        "platform-limit": "limit",
     }.items()
 }
 

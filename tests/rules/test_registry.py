@@ -16,6 +16,7 @@ TABLE = """\
 NT101 node-oversubscribed critical
 NT102 workers-share-core warning
 NT103 uneven-worker-split warning
+NT104 threads-not-multiple-of-nodes info
 NT105 uneven-nodes warning
 NT106 node-left-idle warning
 NT107 workers-unbound warning
@@ -26,10 +27,14 @@ NT111 no-workers critical
 NT113 pool-without-node critical
 NT114 pool-map-out-of-range critical
 NT115 idle-workers-spin info
+NT116 default-threads-unsuitable warning
 NT117 no-headroom warning
+NT118 other-pools-oversubscribe warning
 NT201 memory-bound-to-other-node critical
 NT202 weight-copies-exceed-memory critical
+NT203 page-placement-first-touch warning
 NT204 interleave-with-gpu-buffers warning
+NT205 bound-memory-too-small critical
 NT301 numa-balancing-enabled warning
 NT302 zone-reclaim-enabled critical
 NT303 numa-off-on-command-line critical
@@ -37,6 +42,9 @@ NT304 numa-fake-on-command-line warning
 NT401 memoryless-node warning
 NT402 cpuless-node-given-workers warning
 NT403 sparse-node-ids warning
+NT404 node-limit-exceeded warning
+NT405 cpu-limit-exceeded warning
+NT406 start-node-beyond-limit critical
 NT407 no-numa-information critical
 NT408 bios-node-interleaving-on info
 NT409 sub-numa-clustering-on info
@@ -44,12 +52,17 @@ NT410 dimms-unbalanced warning
 NT411 channels-unpopulated warning
 NT412 guest-topology info
 NT413 memory-only-nodes info
+NT414 platform-limit warning
 NT501 numa-build-inactive warning
 NT502 numa-build-unintended warning
 NT503 affinity-overridden warning
 NT504 cpuset-excludes-node critical
 NT505 cpuset-cpus-mems-mismatch critical
 NT506 quota-below-workers critical
+NT507 launcher-refused critical
+NT508 memory-policy-forbidden warning
+NT509 binding-inherited critical
+NT510 option-without-effect warning
 """
 
 PAGES = Path(numatune.rules.__file__).parent / "pages"
