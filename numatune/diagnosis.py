@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from numatune.machine import Machine
 from numatune.placement.request import Request
-from numatune.rules.judge import judge, rank
+from numatune.rules.judge import judge, merged
 from numatune.rules.launching import cases
 from numatune.rules.rule import Case, Finding, Skipped
 
@@ -28,14 +28,5 @@ def diagnose(machine: Machine, request: Request | None = None) -> Diagnosis:
     known here, or without a thread count where none can be derived, only what the machine and the
     rest of the request show is judged. Raises UsageError where the version or an option is wrong.
     """
-    first, *others = [Case(machine)] if request is None else cases(machine, request)
-    findings, skipped, good = judge(first)
-    seen = {(f.rule, f.subject) for f in findings}
-    for case in others:
-        verdict = judge(case)
-        more = tuple(f for f in verdict.findings if (f.rule, f.subject) not in seen)
-        findings = (*findings, *more)
-        good = tuple(rule for rule in good if rule in verdict.good)
-    if others:
-        findings = tuple(sorted(findings, key=rank))
-    return Diagnosis(first, findings, skipped, good)
+    judged = [Case(machine)] if request is None else cases(machine, request)
+    return Diagnosis(judged[0], *merged([judge(case) for case in judged]))

@@ -63,7 +63,11 @@ def test_prompts_and_generation_are_both_judged() -> None:
     prompt = asked | {"threads_batch": 2 * cpus}
     found = diagnose(machine, request_of(prompt)).findings
     assert [f.name for f in found].count("node-oversubscribed") == 2
-    assert all(f"t {2 * cpus}" in f.message for f in found if f.name == "node-oversubscribed")
+    assert all(
+        f"tb {2 * cpus}" in f.message and "-tb" in f.fix
+        for f in found
+        if f.name == "node-oversubscribed"
+    )
 
 
 def test_a_frame_changes_what_is_judged() -> None:

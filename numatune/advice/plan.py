@@ -12,13 +12,14 @@ from numatune.placement.load import NodeLoad, node_loads
 from numatune.placement.placement import Release, tally
 from numatune.placement.request import Request
 from numatune.placement.sweep import Sweep, sweep
-from numatune.rules.judge import judge, rank
+from numatune.rules.judge import judge, merged
 from numatune.rules.launching import entered, phases
 from numatune.rules.rule import Case, Finding
 from numatune.runtimes import named
 from numatune.runtimes.runtime import Runtime
 
 if TYPE_CHECKING:
+    from numatune.advice.pool_sweeps import PoolSweep
     from numatune.frame.frame import Framed
 
 #: The runtimes whose eras are shown side by side where none is named.
@@ -53,6 +54,7 @@ class Plan(NamedTuple):
     """All launches of one question; `sweeps` stand in the order of `launches`.
 
     `machine` is as a process inside the frame has it; `frame` is None where none was given.
+    `pools` holds for each launch the sweeps with other numbers of pools, where a runtime is named.
     """
 
     machine: Machine
@@ -62,6 +64,7 @@ class Plan(NamedTuple):
     findings: tuple[Finding, ...]
     recommendations: tuple[Recommendation, ...]
     frame: Framed | None = None
+    pools: tuple[tuple[PoolSweep, ...], ...] = ()
 
 
 def make_plan(
@@ -88,6 +91,11 @@ def make_plan(
         launches.append(launch(inside, asked, runtime, release, swept, known))
         sweeps.append(swept)
     whole = Plan(machine, request, tuple(launches), tuple(sweeps), own, (), inside.frame)
+    if any("threadpool_count" in runtime.OPTIONS for runtime, _ in releases) and chosen:
+        from numatune.advice.pool_sweeps import pool_sweeps
+
+        pools = tuple(pool_sweeps(machine, request, *one) for one in releases)
+        whole = whole._replace(pools=pools)
     return whole._replace(recommendations=recommend(whole))
 
 
@@ -128,7 +136,8 @@ def launch(
             none = LaunchRefused("no number of threads is safe on this machine", "no-workers")
             cases = [cases[0]._replace(placement=None, refusal=none, default=None)]
     first = cases[0]
-    findings = tuple(f for f in judged(cases) if (f.rule, f.subject) not in known)
+    verdict = merged([judge(case) for case in cases])
+    findings = tuple(f for f in verdict.findings if (f.rule, f.subject) not in known)
     others = zip(names[1:], cases[1:], strict=False)
     return Launch(
         first,
@@ -137,15 +146,6 @@ def launch(
         findings,
         tuple(Phase(name, case, loads_of(case)) for name, case in others),
     )
-
-
-def judged(cases: Sequence[Case]) -> tuple[Finding, ...]:
-    """Return the findings of all phases, gravest first; what is wrong with several is said once."""
-    findings: dict[tuple[str, str], Finding] = {}
-    for case in cases:
-        for found in judge(case).findings:
-            findings.setdefault((found.rule, found.subject), found)
-    return tuple(sorted(findings.values(), key=rank))
 
 
 def loads_of(case: Case) -> tuple[NodeLoad, ...]:

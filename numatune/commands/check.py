@@ -42,7 +42,7 @@ def check(
 ) -> int:
     """Judge the host, or a launch on it, and exit 1 if anything is critically wrong."""
     from numatune.commands.machine import machine_of
-    from numatune.commands.request import chosen_runtimes, framed, is_launch, request_from
+    from numatune.commands.request import chosen_runtimes, framed, request_from
     from numatune.diagnosis import diagnose
     from numatune.policy import Policy, load, severity
 
@@ -53,9 +53,6 @@ def check(
     chosen = chosen_runtimes(runtime)
     if len(chosen) > 1:
         raise UsageError("check judges one launch; give --runtime once")
-    asked = request_from(
-        threads, numa_build, model, inner_size, hidden_size, env, frame, context.obj
-    )
     request = None
     if chosen:
         from numatune.commands.runtime_options import known_to
@@ -63,8 +60,14 @@ def check(
 
         name, version = chosen[0]
         known_to(context.obj, [name])
-        request = asked._replace(runtime=named(name).NAME, version=version)
-    elif is_launch(asked):
+        request = request_from(
+            threads, numa_build, model, inner_size, hidden_size, env, frame, context.obj
+        )
+        request = request._replace(runtime=named(name).NAME, version=version)
+    elif context.obj or any(
+        value is not None
+        for value in (threads, numa_build, model, inner_size, hidden_size, env, frame)
+    ):
         raise UsageError("a launch of which runtime? add --runtime, as in ktransformers==0.2.1")
     machine = machine_of(source, root, synthetic, assume)
     framed(machine, frame)

@@ -53,13 +53,6 @@ def request_from(
     return request._replace(runtime="", options=MappingProxyType(options))
 
 
-def is_launch(request: Request) -> bool:
-    """Tell whether any option of a launch was given."""
-    from numatune.placement.request import Request
-
-    return request != Request("")
-
-
 def framed(machine: Machine, text: str | None) -> None:
     """Check that a frame can be read. Raises UsageError."""
     if text is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 from numatune.errors import UsageError
-from numatune.frame import container, kubernetes, numactl, passed, slurm, systemd, taskset
 from numatune.frame.frame import Entered, Framed, Layer
 from numatune.frame.options import joined, split
 from numatune.machine import Machine
@@ -13,21 +13,43 @@ from numatune.words import clean, shown, suggestion
 
 Enter = Callable[[Framed, list[str], Machine], Entered]
 
-#: The word that starts a launcher -> what reads it.
-LAUNCHERS: dict[str, Enter] = {
-    "numactl": numactl.enter,
-    "taskset": taskset.enter,
-    "docker": container.enter,
-    "podman": container.enter,
-    "systemd-run": systemd.enter,
-    "systemd": systemd.enter,
-    "srun": slurm.enter,
-    "kubernetes": kubernetes.enter,
-    **dict.fromkeys(passed.PASSED, passed.enter),
+#: Launchers that limit something: the word that starts one -> the module that reads it.
+LIMITING = {
+    "numactl": "numactl",
+    "taskset": "taskset",
+    "docker": "container",
+    "podman": "container",
+    "systemd-run": "systemd",
+    "systemd": "systemd",
+    "srun": "slurm",
+    "kubernetes": "kubernetes",
 }
 
-#: Those that limit something.
-LIMITING = tuple(name for name in LAUNCHERS if name not in passed.PASSED)
+#: Words that change neither CPUs nor memory, and are passed over by the module of that name.
+PASSED = (
+    "env",
+    "nice",
+    "ionice",
+    "chrt",
+    "stdbuf",
+    "time",
+    "timeout",
+    "sudo",
+    "nohup",
+    "setsid",
+    "exec",
+)
+
+LAUNCHERS = LIMITING | dict.fromkeys(PASSED, "passed")
+
+
+def reader_of(word: str) -> Enter | None:
+    """Return what reads the launcher that a word names, None where it names none."""
+    module = LAUNCHERS.get(word.rsplit("/", 1)[-1])
+    if module is None:
+        return None
+    enter: Enter = importlib.import_module(f"numatune.frame.{module}").enter
+    return enter
 
 
 def framed(machine: Machine, text: str) -> Framed:
@@ -39,11 +61,15 @@ def framed(machine: Machine, text: str) -> Framed:
     would read, or starts with no launcher, and for options that its launcher does not have.
     """
     words = split(text)
-    frame, words = passed.past_variables(Framed(machine), words)
+    frame = Framed(machine)
+    if words and "=" in words[0]:
+        from numatune.frame.passed import past_variables
+
+        frame, words = past_variables(frame, words)
     is_image = False
     is_framed = False
     while words and frame.refusal is None:
-        enter = LAUNCHERS.get(words[0].rsplit("/", 1)[-1])
+        enter = reader_of(words[0])
         if enter is None and is_image:
             words, is_image = words[1:], False
             continue

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from numatune.machine import Machine
 from numatune.placement.placement import Tally
+from numatune.runtimes.kept import kept
 
 
 class NodeLoad(NamedTuple):
@@ -45,12 +46,22 @@ def node_loads(machine: Machine, counts: Tally) -> tuple[NodeLoad, ...]:
     such a node: a cpuset or taskset ties them to it as firmly as a binding does.
     """
     home = floating_home(machine) if counts.unbound else None
-    loads = []
+    own = counts.nodes
+    return tuple(
+        NodeLoad(number, own.get(number, 0) + (counts.unbound if number == home else 0), *room)
+        for number, room in rooms_of(machine).items()
+    )
+
+
+@kept
+def rooms_of(machine: Machine) -> dict[int, tuple[int | None, int | None]]:
+    """Return the cores and the CPUs of each node that a cpuset leaves usable."""
+    found = {}
     for node in machine.nodes:
-        workers = counts.nodes.get(node.id, 0) + (counts.unbound if node.id == home else 0)
-        cores, cpus = machine.node_core_count(node.id), machine.node_cpus(node.id)
-        loads.append(NodeLoad(node.id, workers, cores, None if cpus is None else len(cpus)))
-    return tuple(loads)
+        cpus = machine.node_cpus(node.id)
+        cores = machine.node_core_count(node.id)
+        found[node.id] = (cores, None if cpus is None else len(cpus))
+    return found
 
 
 def whole_load(machine: Machine, counts: Tally) -> NodeLoad:

@@ -22,13 +22,18 @@ class Model(NamedTuple):
     experts_per_token: int | None = None
 
 
+#: The option for the threads of a phase, where it has one of its own.
+PHASE_OPTIONS: Mapping[str, str] = MappingProxyType({"prompt": "-tb"})
+
+
 class Request(NamedTuple):
     """One launch.
 
     `threads` is in the unit of the runtime's own option (for ktransformers cpu_infer, of which one
     is not a worker). `options` holds the runtime's own options under Python's spelling of their
     names (`threadpool_count`, `numa_nodes`). `numa_build` says whether the build in use has NUMA
-    support, `numa_requested` whether the user meant it to.
+    support, `numa_requested` whether the user meant it to. `phase` is "prompt" for prompts that
+    have threads of their own, else "generation".
     """
 
     runtime: str
@@ -43,3 +48,4 @@ class Request(NamedTuple):
     numa_build: bool | None = None
     numa_requested: bool | None = None
     model: Model | None = None
+    phase: str = "generation"

@@ -67,17 +67,19 @@ class Rooms:
         self.home = floating_home(machine)
         self.floating = whole_load(machine, Tally({}))
         self.mixed = whole_load(machine, Tally({-1: 0}))
+        #: Whether an affinity leaves floating workers a part of their node only.
+        self.is_narrow = self.home is not None and self.floating.cpus != self.nodes[self.home].cpus
 
     def workers(self, counts: Tally) -> tuple[dict[int, int], int]:
         """Return the workers of each node, and how many are to be counted for all CPUs together.
 
         Workers tied to no node count for all CPUs together with the others, or for the one node
-        that holds all CPUs they may use.
+        that holds all CPUs they may use; alone on a part of it, they count for that part.
         """
         tied = dict(counts.nodes)
         if not counts.unbound:
             return tied, 0
-        if self.home is not None:
+        if self.home is not None and (tied or not self.is_narrow):
             tied[self.home] = tied.get(self.home, 0) + counts.unbound
             return tied, 0
         return tied, sum(tied.values()) + counts.unbound

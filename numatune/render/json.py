@@ -14,6 +14,7 @@ from numatune.rules.rule import Finding, Rule, Skipped
 
 if TYPE_CHECKING:
     from numatune.advice.plan import Launch, Phase, Plan
+    from numatune.advice.pool_sweeps import PoolSweep
     from numatune.advice.recommendation import Recommendation
     from numatune.frame.frame import Framed
     from numatune.placement.load import NodeLoad
@@ -145,13 +146,10 @@ def nodes(machine: Machine) -> list[Document]:
         of_package = packages.get(node.id, set())
         result.append(
             {
-                "id": node.id,
+                **node._asdict(),
                 "cpus": text(node.cpus),
                 "cores": node_cores(machine, node),
                 "package_id": next(iter(of_package)) if len(of_package) == 1 else None,
-                "memory_total_bytes": node.memory_total_bytes,
-                "memory_free_bytes": node.memory_free_bytes,
-                "kind": node.kind,
             }
         )
     return result
@@ -217,7 +215,10 @@ def plan_document(plan: Plan) -> Document:
         "request": request(plan.request),
         "frame": frame(plan.frame),
         "placements": [launch(one) for one in plan.launches],
-        "sweep": [sweep(one) for one in plan.sweeps],
+        "sweep": [
+            {**sweep(one), "pools": [pool_sweep(p) for p in (plan.pools[i] if plan.pools else ())]}
+            for i, one in enumerate(plan.sweeps)
+        ],
         "recommendations": [recommendation(one) for one in plan.recommendations],
         "findings": [finding(f) for f in plan.findings],
     }
@@ -316,15 +317,14 @@ def launch(one: Launch) -> Document:
 
 def worker(w: Worker) -> Document:
     """Return one worker."""
-    return {
-        "index": w.index,
-        "name": w.name,
-        "pool": w.pool,
-        "node": w.node,
-        "cpus": text(w.cpus),
-        "binding": w.binding,
-        "memory": w.memory,
-    }
+    return {**w._asdict(), "cpus": text(w.cpus)}
+
+
+def pool_sweep(one: PoolSweep) -> Document:
+    """Return what a sweep with another map of pools to nodes found."""
+    found = sweep(one.sweep)
+    kept = ("highest", "safe", "cliffs", "recommended", "lacks")
+    return {"threadpool_count": one.pools, **{key: found[key] for key in kept}}
 
 
 def sweep(one: Sweep) -> Document:

@@ -46,9 +46,12 @@ def nodes_used(case: Case) -> int:
     """
     if case.placement is not None and case.placement.pool_nodes:
         return len(set(case.placement.pool_nodes))
+    chosen = strategy(case)
+    if chosen is None:
+        return 0
     from numatune.runtimes import ggml
 
-    if strategy(case) != ggml.DISTRIBUTE:
+    if chosen != ggml.DISTRIBUTE:
         return 0
     return len(ggml.seen(case.machine).nodes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from numatune.machine import CpuSet, Machine
+from numatune.placement.request import PHASE_OPTIONS
 from numatune.rules.rule import Case, Evidence, Skip
 from numatune.words import counted
 
@@ -19,7 +20,7 @@ def unplaced(case: Case) -> Skip:
         return Skip("the launch ends before a worker is placed")
     if case.release is None:
         return Skip(f"where {case.request.runtime or 'it'} puts its workers is not known here")
-    return Skip("no thread count is given (--threads)")
+    return Skip(case.unplaced or "no thread count is given (--threads)")
 
 
 def launch(case: Case) -> str:
@@ -42,6 +43,8 @@ def threads_option(case: Case) -> str:
     """Return the option of the runtime that gives the number of threads."""
     if case.release is None:
         return "--threads"
+    if case.request is not None and case.request.phase in PHASE_OPTIONS:
+        return PHASE_OPTIONS[case.request.phase]
     from numatune.runtimes import named
 
     return named(case.release.runtime).THREADS_OPTION

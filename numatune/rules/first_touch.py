@@ -15,7 +15,7 @@ from numatune.words import counted
 
 #: Types of weights that are repacked at load on x86 and ARM, by the names of models:
 #: https://github.com/ggml-org/llama.cpp/blob/0c1e57098/ggml/src/ggml-cpu/repack.cpp
-REPACKED = re.compile(r"(?<![A-Z0-9])Q4_[0K]", re.IGNORECASE)
+REPACKED = r"(?i)(?<![A-Z0-9])Q4_[0K]"
 REPACKING = ("x86_64", "amd64", "aarch64", "arm64")
 
 PLACES_UNKNOWN = "the CPUs of a node are not known; `numactl --hardware` shows them"
@@ -177,7 +177,7 @@ def is_repacked(case: Case) -> bool:
     architecture = case.machine.cpu.architecture
     if architecture is not None and architecture.lower() not in REPACKING:
         return False
-    return model is not None and REPACKED.search(model.name) is not None
+    return model is not None and re.search(REPACKED, model.name) is not None
 
 
 def is_interleaved(case: Case) -> bool:

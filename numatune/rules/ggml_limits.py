@@ -65,10 +65,12 @@ def too_many_nodes(case: Case) -> Iterator[Hit | Skip]:
     if case.request is None:
         yield Skip(NO_LAUNCH)
         return
+    chosen = strategy(case)
+    if chosen is None:
+        return
     from numatune.runtimes import ggml
 
-    chosen = strategy(case)
-    if chosen in (None, ggml.NUMACTL) or ended_at_limit(case):
+    if chosen == ggml.NUMACTL or ended_at_limit(case):
         return
     nodes = case.machine.nodes
     if case.machine.shows_nodes is None:
@@ -99,11 +101,11 @@ def too_many_cpus(case: Case) -> Iterator[Hit | Skip]:
     if case.request is None:
         yield Skip(NO_LAUNCH)
         return
-    from numatune.runtimes import ggml
-
     machine, chosen = case.machine, strategy(case)
     if chosen is None or ended_at_limit(case):
         return
+    from numatune.runtimes import ggml
+
     cpus = machine.inherited_cpus if chosen == ggml.NUMACTL else machine.usable_cpus
     if machine.cpus is None or cpus is None:
         yield Skip(CPUS_UNKNOWN)
@@ -131,6 +133,8 @@ def start_beyond(case: Case) -> Iterator[Hit | Skip]:
     """
     if case.request is None:
         yield Skip(NO_LAUNCH)
+        return
+    if strategy(case) is None:
         return
     from numatune.runtimes import ggml
 

@@ -73,11 +73,13 @@ def openmp_bond(case: Case) -> Bond | None:
 
     libgomp ties the first thread of a process when it is loaded. Raises MachineError, UsageError.
     """
+    request, release = case.request, case.release
+    if request is None or release is None or case.placement is None or not request.env:
+        return None
     from numatune.runtimes.libgomp import BINDING, binding
 
-    request, release = case.request, case.release
-    given = [name for name in BINDING if request is not None and name in request.env]
-    if request is None or release is None or case.placement is None or not given:
+    given = [name for name in BINDING if name in request.env]
+    if not given:
         return None
     heirs = heirs_of_openmp(case)
     places = binding(case.machine, request.env).places if heirs else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from numatune.errors import LaunchRefused
@@ -38,6 +39,23 @@ def judge(case: Case) -> Verdict:
         if not hits and not skips:
             good.append(rule.id)
     return Verdict(tuple(sorted(findings, key=rank)), tuple(skipped), tuple(good))
+
+
+def merged(verdicts: Sequence[Verdict]) -> Verdict:
+    """Join the verdicts on the phases of one launch: what is wrong with several is said once.
+
+    A node that has too few CPUs in one phase is not said to share cores in another. Rules that
+    could not judge are those of the first.
+    """
+    found: dict[tuple[str, str], Finding] = {}
+    for verdict in verdicts:
+        for one in verdict.findings:
+            found.setdefault((one.name, one.subject), one)
+    for name, subject in list(found):
+        if name == "node-oversubscribed":
+            found.pop(("workers-share-core", subject), None)
+    good = [rule for rule in verdicts[0].good if all(rule in v.good for v in verdicts)]
+    return Verdict(tuple(sorted(found.values(), key=rank)), verdicts[0].skipped, tuple(good))
 
 
 def speaker(rules: tuple[Rule, ...], refusal: LaunchRefused | None) -> str | None:

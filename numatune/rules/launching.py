@@ -73,12 +73,13 @@ def placed(case: Case, request: Request, runtime: Runtime, release: Release) -> 
         return case._replace(placement=placement) if ended is None else case._replace(refusal=ended)
     except LaunchRefused as refusal:
         return case._replace(refusal=refusal)
-    except MachineError:  # too little is known of the machine to place anything
-        return unplaced
-    except UsageError:
+    except MachineError as error:  # too little is known of the machine to place anything
+        return unplaced._replace(unplaced=str(error))
+    except UsageError as error:
         if unplaced is case:
             raise
-        return unplaced  # nobody asked for the default count, and it needs what is not stated
+        # Nobody asked for the default count, and it needs what is not stated.
+        return unplaced._replace(unplaced=str(error))
 
 
 def ended_by_libgomp(machine: Machine, request: Request, release: Release) -> LaunchRefused | None:

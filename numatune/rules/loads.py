@@ -8,6 +8,7 @@ from typing import NamedTuple
 from numatune.machine import CpuSet, Machine
 from numatune.rules.facts import cores_within, workers_of
 from numatune.rules.rule import Case
+from numatune.runtimes.kept import kept
 
 
 class Load(NamedTuple):
@@ -53,6 +54,7 @@ class Load(NamedTuple):
 Alike = Counter[tuple[int | None, CpuSet | None, str]]
 
 
+@kept
 def alike(case: Case) -> Alike:
     """Count the workers by node, CPUs and binding.
 
@@ -69,6 +71,7 @@ def alike(case: Case) -> Alike:
     return Counter({(None, case.machine.inherited_cpus, "none"): total} if total else {})
 
 
+@kept
 def node_loads(case: Case) -> list[Load]:
     """Return the load of each node that has workers, by id.
 
@@ -84,6 +87,7 @@ def node_loads(case: Case) -> list[Load]:
     return [load_of(machine, node, by_node[node]) for node in sorted(by_node)]
 
 
+@kept
 def whole_load(case: Case) -> Load:
     """Return the load of all CPUs that the workers may use together."""
     return load_of(case.machine, None, alike(case))

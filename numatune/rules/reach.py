@@ -23,7 +23,7 @@ KUBELET = "https://kubernetes.io/docs/tasks/administer-cluster/topology-manager/
 
 #: Words of the kernel command line that Windows writes: its path has a backslash.
 #: https://github.com/microsoft/WSL2-Linux-Kernel/issues/98
-WSL = re.compile(r"(?<!\S)(initrd=\\initrd\.img|WSL_ROOT_INIT=1)(?!\S)")
+WSL = r"(?<!\S)(initrd=\\initrd\.img|WSL_ROOT_INIT=1)(?!\S)"
 
 
 class Share(NamedTuple):
@@ -163,7 +163,8 @@ def platform_limit(case: Case) -> Iterator[Hit | Skip]:
                 actual=counted(len(ids), "node"),
                 evidence=evidence(machine, "nodes", "/sys/devices/system/node/online", ids),
             )
-    found = WSL.search(machine.settings.cmdline or "")
+    line = machine.settings.cmdline or ""
+    found = re.search(WSL, line) if line else None
     if found is None:
         return
     packages, nodes = machine.packages_known, len(machine.nodes)

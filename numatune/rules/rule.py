@@ -32,7 +32,8 @@ class Case(NamedTuple):
     Without a request `request`, `release` and `placement` are None. `refusal` is set where the
     runtime would not start; `placement` is then None. `frame` is what the launchers around the
     process make of it, with `machine` as they leave it. `default` is set where the request names no
-    thread count and the runtime takes one of its own, which is then that of `request`.
+    thread count and the runtime takes one of its own, which is then that of `request`. `unplaced`
+    says why nothing is placed, where it is not for want of a count.
     """
 
     machine: Machine
@@ -42,6 +43,7 @@ class Case(NamedTuple):
     refusal: LaunchRefused | None = None
     frame: Framed | None = None
     default: DefaultCount | None = None
+    unplaced: str | None = None
 
 
 class Hit(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from numatune.errors import NumatuneError
 from numatune.machine import Machine
 from numatune.placement.placement import Release
-from numatune.placement.request import Request
+from numatune.placement.request import PHASE_OPTIONS, Request
 from numatune.rules.rule import Case
 from numatune.rules.trial import largest, roomy, within
 
@@ -134,7 +134,8 @@ def option(request: Request, count: int) -> str:
     """Return the option of a runtime that asks for a count, as it is written in a command."""
     from numatune.runtimes import named
 
-    name = named(request.runtime).THREADS_OPTION
+    own = PHASE_OPTIONS.get(request.phase)
+    name = own or named(request.runtime).THREADS_OPTION
     return f"{name}{' ' if name.startswith('-') else '='}{count}"
 
 

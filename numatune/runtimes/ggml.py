@@ -293,4 +293,7 @@ def phases_of(request: Request, replaced: Mapping[str, str]) -> tuple[tuple[str,
     options |= {replaced[n]: v for n, v in request.options.items() if n in replaced}
     if threads == request.threads and options == own:
         return (generation,)
-    return generation, ("prompt", request._replace(threads=threads, options=options))
+    return generation, (
+        "prompt",
+        request._replace(threads=threads, options=options, phase="prompt"),
+    )

@@ -9,7 +9,8 @@ the number of workers. Sources: `ERAS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from numatune.errors import LaunchRefused, UsageError
@@ -290,6 +291,12 @@ def name_of(index: int) -> str:
     return "worker 0 (task queue)" if index == 0 else f"worker {index}"
 
 
+@lru_cache(maxsize=64)
+def firsts(running: int, nodes: int) -> tuple[int, ...]:
+    """Return the first worker of each node, and the one behind the last of all; see `shares`."""
+    return tuple(-(-node * running // nodes) for node in range(nodes + 1))
+
+
 def tally(machine: Machine, request: Request, release: Release) -> Tally:
     """Count the workers of each node without making any."""
     refused = refusal(machine, request, release)
@@ -304,9 +311,12 @@ def tally(machine: Machine, request: Request, release: Release) -> Tally:
         running = workers if release.behaviour == BY_WORKERS else min(workers, tasks)
         if running <= awake:
             continue
-        # The first worker of each node, and the one behind the last of all; see `shares`.
-        starts = [max(awake, -(-node * running // nodes)) for node in range(nodes + 1)]
-        totals = [n + starts[i + 1] - starts[i] for i, n in enumerate(totals)]
+        starts: Sequence[int] = firsts(running, nodes)
+        if awake:
+            starts = [first if first > awake else awake for first in starts]
+        totals = [
+            n + end - first for n, first, end in zip(totals, starts, starts[1:], strict=False)
+        ]
         awake = running
     tied = libnuma.tied_nodes(machine)
     counts = {node: n for node, n in enumerate(totals) if n and node in tied}

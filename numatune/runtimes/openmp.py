@@ -7,6 +7,7 @@ before OMP_NUM_THREADS. Memory is never bound.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -179,6 +180,7 @@ class Seats(NamedTuple):
     all: list[Seat]
     homes: list[int | None]
     blocks: list[tuple[int, int, int | None]]
+    starts: list[int]
 
     def counted(self, indices: range) -> Mapping[int | None, int]:
         """Count the places of each node among evenly spaced ones.
@@ -189,11 +191,16 @@ class Seats(NamedTuple):
             return Counter(self.homes[indices.start : indices.stop : indices.step])
         counts: dict[int | None, int] = {}
         start, step, most = indices.start, indices.step, len(indices)
-        for first, end, home in self.blocks:
-            low, high = -(-(first - start) // step), -(-(end - start) // step)
-            number = min(high, most) - max(low, 0)
-            if number > 0:
-                counts[home] = counts.get(home, 0) + number
+        touched = slice(
+            bisect_right(self.starts, start) - 1, bisect_left(self.starts, indices.stop)
+        )
+        taken = 0
+        for _, end, home in self.blocks[touched]:
+            upto = -(-(end - start) // step)
+            upto = upto if upto < most else most
+            if upto > taken:
+                counts[home] = counts.get(home, 0) + upto - taken
+                taken = upto
         return counts
 
 
@@ -210,7 +217,7 @@ def seats(machine: Machine, places: Sequence[CpuSet]) -> Seats:
         starts = [i for i, home in enumerate(homes) if not i or home != homes[i - 1]]
         ends = [*starts, len(homes)][1:]
         blocks = [(i, end, homes[i]) for i, end in zip(starts, ends, strict=True)]
-        _last[:] = [(machine, places, Seats(every, homes, blocks))]
+        _last[:] = [(machine, places, Seats(every, homes, blocks, starts))]
     return _last[0][2]
 
 

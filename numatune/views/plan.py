@@ -32,6 +32,7 @@ def plan_view(plan: Plan, *, verbosity: int = 0) -> list[Block]:
     for launch in plan.launches:
         blocks += [BLANK, *launch_blocks(launch, plan, verbosity)]
     blocks += [BLANK, heading("Cliffs"), *cliff_table(plan)]
+    blocks += pool_blocks(plan)
     if verbosity < 0:
         return blocks
     own = [f for f in plan.findings if f.severity != "info" or verbosity > 0]
@@ -46,6 +47,20 @@ def plan_view(plan: Plan, *, verbosity: int = 0) -> list[Block]:
     if rules or own:
         blocks.append(report_line(plan.machine))
     return blocks
+
+
+def pool_blocks(plan: Plan) -> Iterator[Block]:
+    """Yield the safe counts with other numbers of pools."""
+    rows = []
+    for one in (one for pools in plan.pools for one in pools):
+        best = one.sweep.recommended
+        advised = "" if best is None else f"best {best}"
+        safe = f"safe {one.sweep.safe}" if one.sweep.safe else "no count is safe"
+        rows.append(cells(counted(one.pools, "pool"), safe, advised))
+    if rows:
+        yield BLANK
+        yield heading("Pools")
+        yield Table(("",) * 3, tuple(rows), indent=2)
 
 
 def advice_blocks(plan: Plan) -> Iterator[Block]:
@@ -79,7 +94,8 @@ def detail(one: Recommendation) -> Iterator[Block]:
 
 def is_command(text: str) -> bool:
     """Tell a command from the name of a firmware setting."""
-    return text.split(" ", 1)[0].islower()
+    word = text.split(" ", 1)[0]
+    return word.islower() or "=" in word
 
 
 def frame_lines(plan: Plan) -> Iterator[Block]:
@@ -120,10 +136,16 @@ def launch_blocks(launch: Launch, plan: Plan, verbosity: int) -> Iterator[Block]
     worst = next((f.severity for f in launch.findings if f.severity != "info"), "")
     mark, style = MARKS.get(worst, ("✔", "good"))
     if placement is None:
-        reason = launch.case.refusal.reason if launch.case.refusal else ""
-        yield line(
-            Span(f"{title(release)}   ", "strong"), Span("✖ does not run: ", "bad"), reason, hang=4
-        )
+        refusal = launch.case.refusal
+        mark, reason = "? not known: ", launch.case.unplaced or "no thread count"
+        if refusal is not None:
+            mark, reason = "✖ does not run: ", refusal.reason
+        style = "warn" if refusal is None else "bad"
+        yield line(Span(f"{title(release)}   ", "strong"), Span(mark, style), reason, hang=4)
+        for finding in launch.findings:
+            is_new = refusal is None or refusal.reason not in finding.message
+            if is_new and (finding.severity != "info" or verbosity > 0):
+                yield finding_line(finding, "    ")
         return
     count = f"{option_of(release)} {launch.threads} = {counted(len(placement.workers), 'worker')}"
     default = launch.case.default

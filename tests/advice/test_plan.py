@@ -1,5 +1,7 @@
 """Plans of the machines that the project was started for, and of odd ones."""
 
+import time
+
 import pytest
 
 import numatune
@@ -7,6 +9,7 @@ from numatune.advice.plan import Plan, make_plan
 from numatune.errors import UsageError
 from numatune.machine import Machine
 from numatune.placement.request import Request
+from numatune.placement.requests import request_of
 from numatune.render.plain import render
 from numatune.views.plan import plan_view
 
@@ -187,3 +190,25 @@ def test_loose_workers_are_not_sent_to_a_node_without_memory() -> None:
     request = {"runtime": "ktransformers", "cpu_infer": 8, "numa_build": False}
     fixes = [f.fix for f in numatune.diagnose(machine, request) if f.name == "workers-unbound"]
     assert "numactl -N 1 -m 1" in fixes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "environment"),
+    [
+        ("ktransformers", {}),
+        ("kt-kernel", {}),
+        ("llama.cpp", {}),
+        ("ik_llama.cpp", {}),
+        ("openmp", {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}),
+    ],
+)
+def test_a_plan_for_the_largest_machine_takes_seconds(
+    name: str, environment: dict[str, str]
+) -> None:
+    machine = numatune.read_machine(synthetic="pack:64 [numa(memory=64GB)] core:32 pu:2")
+    request = request_of({"runtime": name, "threads": 4096, "env": environment})
+    start = time.process_time()
+    plan = make_plan(machine, request, [(name, None)])
+    # 0.7 to 2 s on a machine of 2026, where four eras of ktransformers take longest.
+    assert time.process_time() - start < 6
+    assert all(swept.highest >= 4096 for swept in plan.sweeps)

@@ -352,6 +352,7 @@ DOCUMENTS: dict[str, list[tuple[str, ...]]] = {
     "plan": [
         ("--cpu-infer", "42", "--synthetic", TWO, "--model", "DeepSeek-R1"),
         ("--cpu-infer", "1", "--root", TREE),
+        ("--runtime", "kt-kernel", "--cpu-infer", "40", "--root", TREE),
         ("--runtime", "llama.cpp", "-tb", "24", "--frame", "numactl -N 0 -m 0", "--root", TREE),
     ],
     "check": [("--runtime", "ktransformers==0.2.1", "--cpu-infer", "42", "--from", NUMACTL)],

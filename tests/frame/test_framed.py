@@ -209,3 +209,11 @@ def test_a_typing_error_is_met_with_the_right_word() -> None:
 def test_a_line_may_go_on_below() -> None:
     frame = framed(text_of("two-node-smt"), "numactl \\\n  -N 1 \\\n\t-m 1\n")
     assert str(frame.memory.nodes) == "1"
+
+
+def test_the_words_that_are_passed_over_are_those_that_can_be_read() -> None:
+    from numatune.frame import passed, registry
+
+    assert tuple(passed.PASSED) == registry.PASSED
+    assert all(registry.reader_of(word) is not None for word in registry.LAUNCHERS)
+    assert registry.reader_of("mpirun") is None

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from numatune.errors import LaunchRefused, UsageError
 from numatune.machine import CpuSet, Machine
+from numatune.machine.assume import assumed
 from numatune.placement.load import floating_home, node_loads, whole_load
 from numatune.placement.placement import tally
 from numatune.placement.request import Request
 from numatune.placement.sweep import Sweep, sweep
 from numatune.runtimes import kt_kernel, ktransformers, named
+from numatune.sources.synthetic import build
 from tests.runtimes.machines import any_machine, machine, two_sockets
 
 
@@ -183,3 +185,16 @@ def test_each_safe_count_is_safe_when_placed_worker_by_worker(box: Machine, whic
             assert safe == (threads in found.safe)
     assert found.recommended is None or found.recommended in found.safe
     assert (found.recommended is None) == (not found.safe)
+
+
+def test_floating_workers_count_for_the_part_of_a_node_that_an_affinity_leaves() -> None:
+    machine = build("pack:2 [numa(memory=64GB)] core:24 pu:1")
+    narrow = assumed(machine, {"affinity": "0-11"})
+    for name in ("llama.cpp", "ktransformers"):
+        runtime = named(name)
+        release = runtime.releases(None)[0]
+        swept = sweep(narrow, Request(name, version=release.version), runtime, release)
+        most = max(swept.safe)
+        tally = runtime.tally(narrow, Request(name, threads=most), release)
+        assert tally.unbound == 12, name
+        assert {(c.node, c.cpus) for c in swept.cliffs} == {(None, 12)}
