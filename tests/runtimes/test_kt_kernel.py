@@ -270,6 +270,7 @@ def test_wrong_values(threads: int, options: dict[str, object], word: str) -> No
         placed(two_sockets(), threads, **options)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_very_large_counts_are_simulated_at_once() -> None:
     started = time.process_time()
     assert len(placed(two_sockets(), 99999).workers) == 99999

@@ -210,6 +210,7 @@ def test_wrong_task_counts(jobs: object) -> None:
         placed(two_sockets(), "0.2.1", 9, task_counts=jobs)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_very_large_count_is_simulated_at_once() -> None:
     started = time.process_time()
     placement = placed(two_sockets(), "0.2.1", 99999)

@@ -108,6 +108,7 @@ def test_the_closed_form_for_intel(kind: str, threads: int) -> None:
     assert openmp.tally(here, request, NEWEST) == expected
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_sweep_of_a_large_machine_is_quick() -> None:
     nodes = {i: ",".join(str(c) for c in range(i, 4096, 64)) for i in range(64)}
     here = machine(nodes)

@@ -160,6 +160,7 @@ def test_a_description_has_no_more_nodes_than_linux(text: str) -> None:
         build(text)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_many_labels_on_one_line() -> None:
     """The time must not grow with the square of the length of a line."""
     text = "available: 2 nodes (0-1) " + "root@lab:~# numactl -H | grep cpus " * 20_000

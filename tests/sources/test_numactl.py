@@ -376,6 +376,7 @@ def test_a_text_without_a_usable_node_is_refused_in_one_line(length: int) -> Non
 # Size ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize(
     "text",
     [

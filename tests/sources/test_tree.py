@@ -167,6 +167,7 @@ def test_printable() -> None:
     assert printable("x" * 300) == "x" * 200 + "..."
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_tree_of_traps_is_read_at_once(tmp_path: Path) -> None:
     """Every trap at once: what is whole is read, what is not is named, and nothing takes long."""
     root = write_tree(small_machine(), tmp_path / "tree")
@@ -200,6 +201,7 @@ def test_a_cpuinfo_of_100_mb_alone_is_no_machine(tmp_path: Path) -> None:
         read_tree(str(root), "tree")
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_thousand_nodes_and_cpus_without_a_file_are_read_soon(tmp_path: Path) -> None:
     folders = [f"{NODE}/node{n}" for n in range(1100)] + [f"{CPU}/cpu{n}" for n in range(300)]
     for folder in folders:

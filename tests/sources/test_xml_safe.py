@@ -102,6 +102,7 @@ def test_a_lone_surrogate_is_no_crash() -> None:
     assert parse("<a><c>\ud800</c></a>").root.all("c")[0].text == "?"
 
 
+@pytest.mark.usefixtures("untraced")
 def test_thirty_megabytes_in_bounded_time_and_memory() -> None:
     core = '<object type="Core" os_index="{0}">{1}<object type="PU" os_index="{0}"/></object>'
     info = '<info name="Made" value="' + "x" * 1800 + '"/>'
