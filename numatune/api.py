@@ -46,7 +46,8 @@ def place(machine: Machine, request: Mapping[str, Any]) -> Placement:
         machine = entered(machine, asked).machine
     if asked.threads is None:
         default = runtime.default_threads(machine, asked, release)
-        if default is None or not default.threads or default.threads < 1:
+        least = 0 if default is not None and default.is_derived else 1
+        if default is None or default.threads is None or default.threads < least:
             raise UsageError(f"the request has no thread count ({runtime.THREADS_OPTION})")
         asked = asked._replace(threads=default.threads)
     return runtime.simulate(machine, asked, release)

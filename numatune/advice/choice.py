@@ -15,6 +15,7 @@ from numatune.placement.load import floating_home
 from numatune.placement.placement import Release
 from numatune.placement.request import Request
 from numatune.placement.sweep import Trial, lacking
+from numatune.rules.rank_ways import words_of
 from numatune.rules.rule import SEVERITIES, Case, Finding
 from numatune.rules.trial import Trouble, Wish, framed, largest, roomy, troubles, troubles_of
 from numatune.rules.ways import NO_BOUND, option
@@ -72,6 +73,8 @@ class Choice(NamedTuple):
     @property
     def option(self) -> str:
         """The options that matter: the count, and what ties the workers."""
+        if self.release.runtime == "vllm":
+            return words_of(self.request)
         words = option(self.request, self.threads)
         if self.request.options.get("numa"):
             return f"{words} {list(flags_of(self.request))[-1]}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from numatune.machine import CpuSet, Machine, Node
 from numatune.placement.placement import Release
 from numatune.placement.request import Request
+from numatune.rules.rank_ways import of_vllm, takes_count
 from numatune.rules.ways import numa_words, option
 from numatune.runtimes import named
 
@@ -43,6 +44,8 @@ def manner_of(runtime: str) -> Manner:
 def command_of(request: Request, launcher: str = "") -> str:
     """Return the command that starts a request behind a launcher, variables first."""
     variables = dict(request.env)
+    if request.runtime == "vllm" and takes_count(request):
+        variables = {**variables, "OMP_NUM_THREADS": str(request.threads)}
     if request.runtime == "openmp":
         variables = {"OMP_NUM_THREADS": str(request.threads), **variables}
         variables["OMP_NUM_THREADS"] = str(request.threads)
@@ -75,6 +78,11 @@ def llama_cpp(request: Request) -> str:
     return " ".join([program, "...", option(request, request.threads or 1), *flags_of(request)])
 
 
+def vllm(request: Request) -> str:
+    """Write a launch of vLLM, whose options say how many ranks there are."""
+    return " ".join(["vllm serve ...", *flags_of(request)])
+
+
 def flags_of(request: Request) -> Iterator[str]:
     """Yield the options of a request as its command line takes them, `--numa` last."""
     spellings = named(request.runtime).OPTIONS
@@ -93,6 +101,14 @@ def quoted(value: object) -> str:
     from shlex import quote
 
     return quote(str(value))
+
+
+def sglang(request: Request) -> str:
+    """Write a launch of SGLang on the CPU; the variable chooses that engine."""
+    from numatune.runtimes.sglang_settings import sizes
+
+    engine = "" if "SGLANG_USE_CPU_ENGINE" in request.env else "SGLANG_USE_CPU_ENGINE=1 "
+    return f"{engine}python -m sglang.launch_server ... --device cpu {' '.join(sizes(request))}"
 
 
 def any_program(request: Request) -> str:
@@ -167,6 +183,22 @@ def of_openmp(machine: Machine, request: Request, release: Release) -> Iterator[
     yield from on_one_node(machine, close)
 
 
+def settings_of_vllm(machine: Machine, request: Request, release: Release) -> Iterator[Setting]:
+    """Yield the launch, and a rank for each node with the CPUs that vLLM itself chooses."""
+    yield Setting(LAUNCH, request)
+    for _, asked in of_vllm(machine, request):
+        yield Setting(LAUNCH, asked._replace(threads=request.threads))
+
+
+def of_sglang(machine: Machine, request: Request, release: Release) -> Iterator[Setting]:
+    """Yield a rank on each node, and lists that leave a core free; it binds by itself."""
+    from numatune.runtimes.sglang_settings import settings
+
+    yield Setting(LAUNCH, request)
+    for one in settings(machine, request):
+        yield Setting(LAUNCH, one)
+
+
 def launchers(machine: Machine, request: Request) -> Iterator[Setting]:
     """Yield `numactl` around a launch: memory spread, or one node alone."""
     yield from interleaved(machine, request)
@@ -229,4 +261,6 @@ MANNERS = {
         of_llama_cpp,
     ),
     "openmp": Manner(any_program, "", of_openmp),
+    "sglang": Manner(sglang, "", of_sglang),
+    "vllm": Manner(vllm, "pip install --upgrade vllm", settings_of_vllm),
 }

@@ -131,8 +131,9 @@ def launch(
     cases = phases(inside, request, runtime, release)
     if cases[0].placement is None and cases[0].refusal is None and request.threads is None:
         best = request._replace(threads=swept.recommended)
+        is_known = cases[0].unplaced is None
         cases = phases(inside, best, runtime, release)
-        if swept.recommended is None:
+        if swept.recommended is None and is_known:
             none = LaunchRefused("no number of threads is safe on this machine", "no-workers")
             cases = [cases[0]._replace(placement=None, refusal=none, default=None)]
     first = cases[0]

@@ -20,6 +20,7 @@ from numatune.rules import (
     options,
     placement,
     pools,
+    ranks,
     reach,
     settings,
     topology,
@@ -48,6 +49,7 @@ FAMILIES = (
     inherited,
     beside,
     reach,
+    ranks,
 )
 
 

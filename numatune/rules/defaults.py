@@ -24,6 +24,7 @@ VARIABLES = {
     "llama.cpp": "LLAMA_ARG_THREADS",
     "ik_llama.cpp": "LLAMA_ARG_THREADS",
     "openmp": "OMP_NUM_THREADS",
+    "vllm": "OMP_NUM_THREADS",
 }
 
 CPUS_UNKNOWN = "the CPUs that this process may use are not known; `lscpu -e` shows them"
@@ -56,8 +57,8 @@ def unsuitable(case: Case) -> Iterator[Hit | Skip]:
         if case.request.threads is None:
             yield Skip(f"which count {case.release.runtime} takes here without one is not known")
         return
-    if is_stated(case):
-        return
+    if default.is_derived or is_stated(case):
+        return  # one that follows from the CPUs can't be stated instead
     most = budget(case.machine)
     if most is None:
         yield Skip(CPUS_UNKNOWN)

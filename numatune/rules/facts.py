@@ -32,7 +32,7 @@ def launch(case: Case) -> str:
     if not version and case.release is not None:
         version = case.release.version
     name = f"{request.runtime} {version}" if version else request.runtime
-    if request.threads is None:
+    if not request.threads:
         return name
     if case.release is None:
         return f"{name}, {counted(request.threads, 'thread')}"

@@ -29,6 +29,10 @@ def barred(case: Case) -> list[Barred]:
     and to none here was meant for that node.
     """
     placement = case.placement
+    if placement is not None and placement.runtime == "vllm":  # a rank without CPUs has no worker
+        from numatune.rules.ranks import barred_ranks
+
+        return barred_ranks(case)
     if placement is None or all(w.node is not None for w in placement.workers):
         return []
     wanted = unbarred(case)

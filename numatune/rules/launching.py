@@ -63,13 +63,19 @@ def placed(case: Case, request: Request, runtime: Runtime, release: Release) -> 
         return case._replace(refusal=LaunchRefused(reason, rule, **stated.numbers))
     if request.threads is None:
         default = runtime.default_threads(machine, request, release)
-        if default is None or not default.threads or default.threads < 1:
+        if default is None or default.threads is None:
+            return case
+        if default.threads < 1 and not default.is_derived:
             return case
         request = request._replace(threads=default.threads)
         case = case._replace(request=request, default=default)
     try:
         placement = runtime.simulate(machine, request, release)
         ended = ended_by_libgomp(machine, request, release)
+        if release.runtime == "sglang":
+            from numatune.runtimes.sglang import failure
+
+            ended = failure(machine, request)
         return case._replace(placement=placement) if ended is None else case._replace(refusal=ended)
     except LaunchRefused as refusal:
         return case._replace(refusal=refusal)

@@ -71,6 +71,10 @@ def idle_options(case: Case) -> Iterable[Idle | Skip]:
         from numatune.rules.openmp_options import idle as idle_in_openmp
 
         return idle_in_openmp(case)
+    if name == "vllm":
+        return idle_in_vllm(case)
+    if name == "sglang":
+        return idle_in_sglang(case)
     return idle_in_kt_kernel(case) if name == "kt-kernel" else ()
 
 
@@ -87,6 +91,47 @@ def idle_in_kt_kernel(case: Case) -> list[Idle]:
     why = f"came with kt-kernel {FIRST_MAP}: before, pool i is always on node i"
     fix = f"upgrade to kt-kernel {FIRST_MAP} or later, or leave it out"
     return [Idle("--kt-numa-nodes", why, fix, MAP_SOURCE, nodes)]
+
+
+def idle_in_vllm(case: Case) -> list[Idle]:
+    """Return the variables of OpenMP that vLLM sets itself, and a reserve beside lists.
+
+    Source: `vllm_ranks.SOURCE`
+    """
+    from numatune.runtimes import vllm_ranks
+
+    request = case.request
+    if request is None:
+        return []
+    value = vllm_ranks.binding_of(request)
+    found = []
+    if value != vllm_ranks.NOBIND:
+        for name in ("OMP_NUM_THREADS", *vllm_ranks.variables_set(case.machine, request)):
+            if name in request.env:
+                why = f"is set by vLLM itself for each rank, unless {vllm_ranks.BIND} is nobind"
+                fix = f"leave it out; {vllm_ranks.BIND} chooses the CPUs of a rank"
+                found.append(Idle(name, why, fix, vllm_ranks.SOURCE, request.env[name]))
+    if value != vllm_ranks.AUTO and vllm_ranks.RESERVED in request.env:
+        why = f"counts only where {vllm_ranks.BIND} is auto"
+        fix = "leave the CPUs that shall be free out of the lists"
+        spare = request.env[vllm_ranks.RESERVED]
+        found.append(Idle(vllm_ranks.RESERVED, why, fix, vllm_ranks.SOURCE, spare))
+    return found
+
+
+def idle_in_sglang(case: Case) -> list[Idle]:
+    """Return the count of OpenMP, which each rank sets by itself where it pins its threads.
+
+    Other processes of the server may read it. Source: `sglang.NATIVE`
+    """
+    from numatune.runtimes import sglang
+
+    request = case.request
+    if request is None or sglang.COUNT not in request.env or not sglang.binds(case.machine):
+        return []
+    why = "is not what the ranks take: they have one thread for each of their CPUs"
+    fix = f"leave it out; {sglang.BIND} chooses the CPUs of a rank"
+    return [Idle(sglang.COUNT, why, fix, sglang.NATIVE, request.env[sglang.COUNT], "info")]
 
 
 def changes_nothing(

@@ -137,6 +137,8 @@ def uneven_nodes(case: Case) -> Iterator[Hit | Skip]:
     counts = tied(case)
     if len(counts) < 2 or max(counts.values()) - min(counts.values()) > 1:
         return
+    if case.placement.runtime in ("vllm", "sglang"):
+        return  # it divides no count: equal shares are what its lists say
     cores: dict[int, int] = {}
     for node in counts:
         cpus = case.machine.node_cpus(node)

@@ -25,8 +25,12 @@ def no_workers(case: Case) -> Iterator[Hit | Skip]:
         if case.refusal is None:
             yield unplaced(case)
         return
+    from numatune.rules.ranks import RANKED, without_cpus
     from numatune.rules.remedy import worker_a_pool
 
+    if placement.runtime in RANKED:
+        yield from without_cpus(case)
+        return
     pools = len(placement.pool_threads)
     for pool, threads in enumerate(placement.pool_threads):
         if threads == 0:

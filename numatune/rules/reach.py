@@ -86,6 +86,12 @@ def wider(case: Case, share: Share) -> str:
     if share.by.startswith("--kt"):
         count = len([n for n in case.machine.cpu_nodes if n.memory_total_bytes])
         return f"use --kt-threadpool-count {count}, one pool for each node"
+    if case.placement is not None and " of vLLM" in share.by:
+        from numatune.rules.rank_ways import TENSOR, usable_nodes
+
+        count, ranks = len(usable_nodes(case.machine)), len(case.placement.pool_threads)
+        smaller = "give the KV cache less (VLLM_CPU_KVCACHE_SPACE), or take a smaller model"
+        return f"use {TENSOR} {count}, a rank for each node" if count > ranks else smaller
     if share.by.startswith("the memory policy"):
         return "interleave in place of the binding: numactl --interleave=all"
     return "allow the memory of more nodes: --cpuset-mems, AllowedMemoryNodes="
@@ -109,7 +115,13 @@ def pool_nodes(case: Case) -> Mapping[int, int]:
     """Return how many pools of kt-kernel have all their memory on each node; {} where unclear."""
     placement = case.placement
     is_forbidden = case.frame is not None and case.frame.may_set_policy is False
-    if placement is None or not placement.pool_nodes or is_forbidden:
+    if placement is None or is_forbidden:
+        return {}
+    if placement.runtime == "vllm":
+        from numatune.rules.ranks import memory_nodes
+
+        return memory_nodes(case)
+    if not placement.pool_nodes:
         return {}
     # The threads of a pool build its tensors, under their own policies.
     policies: dict[int, set[str]] = {}
@@ -130,7 +142,15 @@ def shares(
 ) -> Iterator[Share]:
     """Yield what must come from where: all from the nodes that are bound, else a pool's part."""
     placement = case.placement
-    if bound is not None:
+    if placement is not None and pooled and placement.runtime == "vllm":
+        from numatune.rules.ranks import kv_cache_of
+
+        count, cache = sum(pooled.values()), kv_cache_of(case)
+        more = f" with {gibibytes(cache)} of KV cache each" if cache else ""
+        for node, ranks in sorted(pooled.items()):
+            by = f"{ranks} of {counted(count, 'rank')} of vLLM{more}"
+            yield Share((node,), total * ranks // count + cache * ranks, by)
+    elif bound is not None:
         copies = 1 if placement is None else placement.weight_copies
         yield Share(tuple(bound[0]), total * copies, bound[1])
     elif placement is not None:

@@ -47,6 +47,11 @@ def cpuless_with_workers(case: Case) -> Iterator[Hit | Skip]:
         return
     from numatune.rules.remedy import other_pools
 
+    if placement.runtime == "vllm":
+        from numatune.rules.ranks import on_cpuless
+
+        yield from on_cpuless(case)
+        return
     counts = {bar.node: bar.workers for bar in barred(case) if is_cpuless(case.machine, bar.node)}
     for node, workers in {**counts, **pooled_on_cpuless(case)}.items():
         words = f"start it in a cpuset without node {node} (--cpuset-mems)"

@@ -136,6 +136,9 @@ def largest(machine: Machine, request: Request, highest: int, wish: Wish) -> int
         release = runtime.release(request.version, request.commit, request.numa_build)
         trial = Trial(machine, request, runtime, release)
         threads = min(highest, most_of(trial))
+        own = runtime.default_threads(machine, request._replace(threads=None), release)
+        if own is not None and own.is_derived:  # no other count is possible
+            threads = min(threads, own.threads or 0)
         for _ in range(MOST_TALLIES):
             if threads < 1:
                 return None

@@ -124,6 +124,11 @@ def elsewhere(machine: Machine, request: Request, aims: tuple[str, ...]) -> Iter
 
 def count_for(machine: Machine, request: Request, highest: int, aim: str) -> int | None:
     """Return the largest count up to `highest` that an aim asks for."""
+    if request.runtime == "vllm":
+        from numatune.rules.rank_ways import takes_count
+
+        if not takes_count(request):
+            return None
     # Beside the workers of kt-kernel other threads spin, which need a core on each node.
     spare = 1 if request.runtime == "kt-kernel" else 0
     wish = roomy(machine) if aim == ROOMY else within(machine, evenly=aim == EVEN, spare=spare)
@@ -134,6 +139,10 @@ def option(request: Request, count: int) -> str:
     """Return the option of a runtime that asks for a count, as it is written in a command."""
     from numatune.runtimes import named
 
+    if request.runtime == "sglang":  # its settings alone decide on the count
+        from numatune.runtimes.sglang_settings import words
+
+        return words(request)
     own = PHASE_OPTIONS.get(request.phase)
     name = own or named(request.runtime).THREADS_OPTION
     return f"{name}{' ' if name.startswith('-') else '='}{count}"
@@ -153,6 +162,16 @@ def settings_of(machine: Machine, request: Request) -> Iterator[Settings]:
             if env != request.env:
                 words = f"OMP_PROC_BIND={policy} OMP_PLACES=cores"
                 yield Settings("use", words, request._replace(env=env))
+    elif request.runtime == "sglang":
+        from numatune.runtimes import sglang_settings
+
+        for asked in sglang_settings.settings(machine, request):
+            yield Settings("use", sglang_settings.words(asked), asked)
+    elif request.runtime == "vllm":
+        from numatune.rules.rank_ways import of_vllm
+
+        for words, asked in of_vllm(machine, request):
+            yield Settings("use", words, asked)
 
 
 def numa_words(request: Request) -> str:

@@ -16,6 +16,8 @@ MODULES = {
     "llama.cpp": "numatune.runtimes.llama_cpp",
     "ik_llama.cpp": "numatune.runtimes.ik_llama_cpp",
     "openmp": "numatune.runtimes.openmp",
+    "sglang": "numatune.runtimes.sglang",
+    "vllm": "numatune.runtimes.vllm",
 }
 
 NAMES = tuple(MODULES)

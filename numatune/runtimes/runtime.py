@@ -15,13 +15,15 @@ class DefaultCount(NamedTuple):
 
     `threads` is None where the machine does not show it. `counted` says in words what is counted,
     `ignores` which limits of the process are not looked at: of "affinity", "cpuset" and "quota".
-    `source` is the upstream file.
+    `source` is the upstream file. `is_derived` is True where it follows from other settings and
+    can't be stated: 0 is then a count like any other.
     """
 
     threads: int | None
     counted: str
     ignores: tuple[str, ...]
     source: str
+    is_derived: bool = False
 
 
 class Runtime(Protocol):

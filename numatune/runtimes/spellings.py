@@ -22,6 +22,10 @@ WITH_VALUE = {
     "poll": ("--poll",),
     "load_mode": ("-lm", "--load-mode"),
     "openmp_build": ("--openmp-build",),
+    "tensor_parallel_size": ("--tensor-parallel-size", "--tp", "-tp", "--tp-size"),
+    "pipeline_parallel_size": ("--pipeline-parallel-size", "-pp", "--pp-size"),
+    "data_parallel_size": ("--data-parallel-size", "-dp", "--dp-size"),
+    "kv_transfer_config": ("--kv-transfer-config",),
 }
 
 #: The same of options that are a word alone.

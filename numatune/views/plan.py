@@ -13,6 +13,7 @@ from numatune.machine.likely import likely_threads_per_core
 from numatune.placement.load import NodeLoad
 from numatune.placement.placement import Placement, Release, Worker
 from numatune.placement.sweep import Sweep
+from numatune.rules.ranks import RANKED
 from numatune.rules.rule import Case
 from numatune.views import machine as parts
 from numatune.views.blocks import BLANK, Block, Span, Table, bar, cells, heading, line
@@ -204,7 +205,8 @@ def worker_lines(placement: Placement) -> Iterator[Block]:
         cpus = str(CpuSet(cpu for one in dict.fromkeys(known) for cpu in one)) if known else "?"
         where = "no node" if node is None else f"node {node}"
         how = {"cpu": "a CPU each of", "none": "floating over"}.get(binding, "on")
-        of_pool = f"pool {pool}: " if placement.pool_threads else ""
+        word = "rank" if placement.runtime in RANKED else "pool"
+        of_pool = f"{word} {pool}: " if placement.pool_threads else ""
         yield line(
             Span("    ", "dim"),
             f"{of_pool}workers {ids or 'many'}: {where}, {how} CPUs {cpus}, memory {memory}",

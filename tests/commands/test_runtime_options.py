@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = str(ROOT / "fixtures/machines/pr685-2x24/numactl.txt")
 
 #: Spellings that numatune's own options have, whatever the runtime; and what no command line has.
-OWN = {"threads", "cpu_infer", "current_cpu", "implementation"}
+OWN = {"threads", "cpu_infer", "current_cpu", "implementation", "world_size"}
 
 
 def test_the_table_is_what_the_runtimes_say() -> None:

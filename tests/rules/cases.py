@@ -28,6 +28,7 @@ NUMBERS: Mapping[str, frozenset[str]] = {
         "no-core-left-for-main-thread": "workers cores",
         "instances-share-cores": "cores",
         "no-workers": "",
+        "ranks-exceed-nodes": "ranks nodes",
         "pool-without-node": "pool node",
         "pool-map-out-of-range": "pool node pools",
         "idle-workers-spin": "",

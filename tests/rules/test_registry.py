@@ -24,6 +24,7 @@ NT108 smt-siblings-in-mask info
 NT109 no-core-left-for-main-thread warning
 NT110 instances-share-cores critical
 NT111 no-workers critical
+NT112 ranks-exceed-nodes critical
 NT113 pool-without-node critical
 NT114 pool-map-out-of-range critical
 NT115 idle-workers-spin info
