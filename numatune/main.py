@@ -12,6 +12,7 @@ from numatune.errors import NumatuneError
 
 CLOSED_PIPE = 141
 INTERRUPTED = 130
+CLOSED = 5
 BUG = 4
 
 
@@ -21,6 +22,10 @@ def run() -> NoReturn:
 
     # Most of a short run is imports, whose objects all stay: looking through them finds nothing.
     gc.set_threshold(100_000)
+    if sys.stdout is None:
+        # Closed before the start (`>&-`): what would be printed has nowhere to go.
+        complain("standard output is closed; give it a place, such as /dev/null")
+        sys.exit(CLOSED)
     status = main(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -52,6 +57,8 @@ def complain(message: str) -> None:
     """Print one line to standard error."""
     line = " ".join(message.split())
     line = "".join(c if c.isprintable() else "?" for c in line)
+    if sys.stderr is None:
+        return
     try:
         print(f"numatune: {line}", file=sys.stderr, flush=True)
     except (OSError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 
 GIB = 1 << 30
 
@@ -19,6 +19,13 @@ def size(count: int | None) -> str:
 def counted(count: int, one: str, many: str | None = None) -> str:
     """Return "1 node", "2 nodes"."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def named(ids: Sized, one: str = "CPU") -> str:
+    """Return a set of ids behind its word: "CPU 3", "CPUs 0-3", "nodes 0-1"; "no CPU" if empty."""
+    if not len(ids):
+        return f"no {one}"
+    return f"{one} {ids}" if len(ids) == 1 else f"{one}s {ids}"
 
 
 def listed(parts: Sequence[str], joiner: str = "and") -> str:

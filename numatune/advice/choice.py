@@ -94,7 +94,8 @@ class Choice(NamedTuple):
         low, high, nodes = min(self.split), max(self.split), len(self.split)
         if nodes > 4:
             each = f"{low}" if low == high else f"{low} to {high}"
-            return f"{each} workers on each of {nodes} nodes{loose}"
+            word = "worker" if each == "1" else "workers"
+            return f"{each} {word} on each of {nodes} nodes{loose}"
         one = "worker" if self.split == (1,) else "workers"
         return f"{' + '.join(map(str, self.split))} {one}{loose}"
 

@@ -99,7 +99,13 @@ def chosen_for(plan: Plan, machine: Machine, launch: Launch, place: int) -> Chos
     present = present_of(plan, launch, machine)
     found = list(choices(machine, launch.case._replace(machine=machine), present))
     best = best_of(found)
-    return Chosen(launch, place, best, tuple(c for c in found if c is not best))
+    # Settings that are written alike, as where one states a default, are one.
+    others = {
+        c.command: c
+        for c in found
+        if best is not None and c.command != best.command and not c.critical
+    }
+    return Chosen(launch, place, best, tuple(others.values()))
 
 
 def caution(plan: Plan) -> str:
@@ -151,11 +157,13 @@ def upgrade(plan: Plan, outclassed: list[Launch], best: list[Choice]) -> Recomme
     reasons = [f"{label_of(launch)}: {first_reason(launch)}" for launch in (fallen or outclassed)]
     word = "Upgrade" if fallen or plan.request.runtime else "Best"
     copies = any(c.release.numa_build for c in best)
+    is_even = all(not c.unbound and max(c.split) - min(c.split) <= 1 for c in best)
     return Recommendation(
         title=f"{word}: {', or '.join(ways)}",
         why="; ".join(reasons) + caution(plan),
         commands=tuple(commands),
-        effect="the same number of workers on each node, none without a CPU of its own",
+        effect=("the same number of workers on each node" if is_even else "more workers on nodes")
+        + ", none without a CPU of its own",
         cost="a new build or installation"
         + ("; ktransformers built with NUMA keeps one copy of the experts on each node" * copies),
         confidence="derived from the upstream code",
@@ -193,8 +201,10 @@ def merits(choice: Choice) -> str:
     """Return why a count is the recommended one."""
     if choice.lacks:
         said = f"the largest safe count; it lacks {' and '.join(choice.lacks)}"
-    elif choice.bound:
+    elif choice.bound and not choice.unbound and max(choice.split) - min(choice.split) <= 1:
         said = "the largest count with balanced nodes and a free core a node"
+    elif choice.bound:
+        said = "the largest safe count; its nodes are not balanced"
     else:
         said = "the largest count that leaves a core free"
     return f"{said}; {' and '.join(choice.critical)} stays" if choice.critical else said

@@ -140,6 +140,10 @@ def of_kt_kernel(machine: Machine, request: Request, release: Release) -> Iterat
         pools = sum(1 for node in machine.nodes if machine.node_cpus(node.id))
         options["threadpool_count"] = max(1, pools)
     yield Setting(LAUNCH, request._replace(options=options))
+    pools = sum(1 for node in machine.nodes if machine.node_cpus(node.id))
+    plain = {k: v for k, v in options.items() if k != "numa_nodes"} | {"threadpool_count": pools}
+    if pools and plain != options:
+        yield Setting(LAUNCH, request._replace(options=plain))
     if len(memory_nodes(machine)) > 1 and home_node(machine) == machine.nodes[0].id:
         # Pool 0 is on the first node, and it takes its memory from there.
         options = {k: v for k, v in options.items() if k != "numa_nodes"}

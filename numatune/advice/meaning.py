@@ -37,7 +37,7 @@ def nodes_mean(machine: Machine) -> Iterator[str]:
                 " suits runtimes without NUMA handling; kt-kernel and ktransformers built with NUMA"
                 " find nothing to place by. Start kt-kernel with --kt-threadpool-count 1."
             )
-        else:
+        elif len(machine.cpu_nodes) < 2:
             yield (
                 "All memory is equally near: no NUMA setting is needed."
                 " Start kt-kernel with --kt-threadpool-count 1, its default is 2."

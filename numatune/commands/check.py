@@ -77,6 +77,8 @@ def check(
             " `numactl --hardware`"
         )
     judged = diagnose(machine, request)
+    if judged.case.unplaced and judged.case.default is None and threads is not None:
+        raise MachineError(judged.case.unplaced)
     findings, ignored = rules.split(judged.findings)
     skipped = (*judged.skipped, *ignored)
     failed = rules.fails(findings)

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from numatune.errors import UsageError
 from numatune.runtimes.spellings import SPELLINGS
 
+#: How numatune spells the thread count, which typer would take from the last of several.
+COUNTS = ("--cpu-infer", "--threads", "--cpu_infer", "--kt-cpuinfer", "-t")
+
 
 def split(arguments: list[str]) -> tuple[dict[str, object], list[str]]:
     """Return the runtimes' own options by Python's names, and the arguments that are left.
@@ -17,12 +20,20 @@ def split(arguments: list[str]) -> tuple[dict[str, object], list[str]]:
     """
     options: dict[str, object] = {}
     rest: list[str] = []
+    counts: set[str] = set()
     words = iter(arguments)
     for word in words:
         if word == "--":
             rest += [word, *words]
             break
         spelled, sign, value = word.partition("=")
+        if spelled in COUNTS:
+            count = value if sign else next(words, "")
+            if counts and counts != {count}:
+                raise UsageError("the thread count is given twice, with different values")
+            counts.add(count)
+            rest += [word] if sign else [word, count][: 2 if count else 1]
+            continue
         if spelled not in SPELLINGS or (sign and not spelled.startswith("--")):
             rest.append(word)
             continue

@@ -119,7 +119,8 @@ def cpus_confined(frame: Framed, given: Given) -> tuple[Framed, str]:
         gone = asked - online
         reason = f"{given.launcher} --cpuset-cpus {asked}: {kernel.cpus_in_words(gone)} not online"
         return kernel.refused(frame, given.launcher, f"{reason} (online: {online})", cpus=gone), ""
-    return kernel.with_cpuset(frame, given.launcher, asked), f"cpuset of CPUs {asked}"
+    effect = f"cpuset of {kernel.cpus_in_words(asked)}"
+    return kernel.with_cpuset(frame, given.launcher, asked), effect
 
 
 def mems_confined(frame: Framed, given: Given) -> tuple[Framed, str]:
@@ -136,7 +137,9 @@ def mems_confined(frame: Framed, given: Given) -> tuple[Framed, str]:
         )
         reason += f" or has no memory (with memory: {there})"
         return kernel.refused(frame, given.launcher, reason, nodes=gone), ""
-    return kernel.with_mems(frame, given.launcher, asked), f"memory from nodes {asked}"
+    return kernel.with_mems(
+        frame, given.launcher, asked
+    ), f"memory from {kernel.nodes_in_words(asked)}"
 
 
 def quota_set(frame: Framed, given: Given) -> tuple[Framed, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from numatune.frame.frame import Framed, MemoryPolicy, Refusal
 from numatune.machine import CpuSet, Limits, Machine
+from numatune.words import named
 
 UNKNOWN_CPUS = "the CPUs of the machine are not known, so it is not checked whether {} are there"
 UNKNOWN_NODES = (
@@ -20,12 +21,18 @@ UNKNOWN_NODES = (
 
 def cpus_in_words(cpus: CpuSet) -> str:
     """Return "CPU 3" or "CPUs 0-3"."""
-    return f"CPU {cpus}" if len(cpus) == 1 else f"CPUs {cpus}"
+    return named(cpus)
 
 
 def nodes_in_words(nodes: CpuSet) -> str:
     """Return "node 1" or "nodes 0-1"."""
-    return f"node {nodes}" if len(nodes) == 1 else f"nodes {nodes}"
+    return named(nodes, "node")
+
+
+def affinity_in_words(frame: Framed) -> str:
+    """Return "affinity to CPU 3", or what it is called where it is not known."""
+    affinity = frame.machine.limits.affinity
+    return "an affinity that is not known" if affinity is None else f"affinity to {named(affinity)}"
 
 
 def refused(

@@ -119,11 +119,12 @@ def enter(frame: Framed, words: list[str], host: Machine) -> Entered:
             checks = checks._replace(takes_all=True)
         elif name == "physcpubind":
             frame = bind_cpus(frame, checks, value)
-            effects.append(f"affinity to CPUs {frame.machine.limits.affinity}")
+            effects.append(kernel.affinity_in_words(frame))
         elif name in NODE_BINDINGS:
             last = last if value == "same" else value
             frame = bind_nodes(frame, checks, last)
-            effects.append(f"affinity to the CPUs of nodes {clean(last)}")
+            which = "node" if last.isdecimal() else "nodes"
+            effects.append(f"affinity to the CPUs of {which} {clean(last)}")
         elif name in POLICIES:
             last = last if value == "same" or name == "localalloc" else value
             frame = set_policy(frame, checks, name, "" if name == "localalloc" else last)
@@ -183,7 +184,8 @@ def bind_nodes(frame: Framed, checks: Checks, text: str) -> Framed:
         return out_of_range(frame, f"-N {shown(text)}", "node", nodes.refused, checks.nodes())
     there = [node for node in checks.machine.nodes if node.id in nodes.ids]
     if any(node.cpus is None for node in there):
-        note = f"the CPUs of nodes {nodes.ids} are not known, so the affinity of -N is open"
+        which = kernel.nodes_in_words(nodes.ids)
+        note = f"the CPUs of {which} are not known, so the affinity of -N is open"
         return kernel.unbound(frame).noted(note)
     cpus = CpuSet(cpu for node in there for cpu in node.cpus or ())
     return kernel.with_affinity(frame, f"{NAME} -N {shown(text)}", cpus, nodes.ids)

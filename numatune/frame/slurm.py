@@ -141,10 +141,12 @@ def cpus_bound(frame: Framed, text: str) -> tuple[Framed, str]:
             f"srun --cpu-bind={kind} is taken for the first task; Slurm refuses CPUs outside of the"
             " allocation, and its ids may differ from the kernel's (documented, not verified)"
         )
-        return kernel.with_affinity(frame, f"{NAME} {kind}", cpus), f"affinity to CPUs {cpus}"
+        effect = f"affinity to {kernel.cpus_in_words(cpus)}"
+        return kernel.with_affinity(frame, f"{NAME} {kind}", cpus), effect
     if kind in ("map_ldom", "mask_ldom"):
         nodes = id_of(entry) if kind == "map_ldom" else hex_mask(NAME, entry)
-        return nodes_bound(frame, kind, nodes), f"affinity to the CPUs of nodes {nodes}"
+        effect = f"affinity to the CPUs of {kernel.nodes_in_words(nodes)}"
+        return nodes_bound(frame, kind, nodes), effect
     raise UsageError(f"srun: --cpu-bind has no {shown(kind)}")
 
 
@@ -158,7 +160,9 @@ def nodes_bound(frame: Framed, kind: str, nodes: CpuSet) -> Framed:
         return frame.noted(f"{why}, so which CPUs {kind} means is open")
     there = [node for node in known if node.id in nodes]
     if any(node.cpus is None for node in there):
-        return frame.noted(f"the CPUs of nodes {nodes} are not known, so {kind} is open")
+        return frame.noted(
+            f"the CPUs of {kernel.nodes_in_words(nodes)} are not known, so {kind} is open"
+        )
     cpus = CpuSet(cpu for node in there for cpu in node.cpus or ())
     return kernel.with_affinity(frame, f"{NAME} {kind}", cpus, nodes)
 

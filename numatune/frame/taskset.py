@@ -31,4 +31,4 @@ def enter(frame: Framed, words: list[str], host: Machine) -> Entered:
         raise UsageError("taskset needs CPUs: -c 0-7, or a mask such as ff")
     read = taskset_list if "cpu-list" in given else hex_mask
     frame = kernel.with_affinity(frame, "taskset", read("taskset", rest[0]))
-    return Entered(frame, rest[1:], f"affinity to CPUs {frame.machine.limits.affinity}")
+    return Entered(frame, rest[1:], kernel.affinity_in_words(frame))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numatune.machine import CpuSet
+from numatune.rules.confined import brought, confined
 from numatune.rules.facts import launch, listed, node_evidence, unplaced
 from numatune.rules.intent import barred
 from numatune.rules.loads import node_loads
+from numatune.rules.memory import interleaving
 from numatune.rules.placement import CORES_UNKNOWN, tied
 from numatune.rules.rule import Case, Hit, Rule, Skip
 from numatune.words import counted
@@ -33,15 +35,15 @@ def unbound(case: Case) -> Iterator[Hit | Skip]:
     nodes = [n.id for n in case.machine.cpu_nodes if n.cpus and n.cpus & reach]
     if not loose or (len(nodes) < 2 and not means_to_bind(case)):
         return
-    where = f"wander over {listed(nodes)}" if len(nodes) > 1 else "are tied to no node"
-    if len(placement.workers) == 1:
-        where = f"wanders over {listed(nodes)}" if len(nodes) > 1 else "is tied to no node"
     one = len(placement.workers) == 1
+    where = f"wander over {listed(nodes)}" if len(nodes) > 1 else "are tied to no node"
+    if one:
+        where = f"wanders over {listed(nodes)}" if len(nodes) > 1 else "is tied to no node"
     part = (
         "the only" if one else "all" if len(loose) == len(placement.workers) else f"{len(loose)} of"
     )
     if all(w.memory == "default" for w in loose):
-        where += "; their memory lies wherever it was first touched"
+        where += f"; {its_memory(case, one)}"
     yield Hit(
         subject="workers",
         message=f"{part} {'worker' if one else counted(len(placement.workers), 'worker')} {where}"
@@ -51,7 +53,19 @@ def unbound(case: Case) -> Iterator[Hit | Skip]:
         expected="every worker tied to a node",
         actual=f"{len(loose)} tied to none",
         evidence=node_evidence(case.machine, nodes),
+        severity="info" if interleaving(case) and not means_to_bind(case) else None,
     )
+
+
+def its_memory(case: Case, one: bool) -> str:
+    """Say where the memory of workers lies that bind none themselves."""
+    whose, run = ("its memory", "it runs") if one else ("their memory", "they run")
+    spread, held = interleaving(case), confined(case)
+    if spread is not None:
+        return f"{whose} is spread over nodes, wherever {run} ({spread})"
+    if held is not None:
+        return f"{whose} comes from {listed(held.nodes)}: {held.words}"
+    return f"{whose} lies wherever it was first touched"
 
 
 def means_to_bind(case: Case) -> bool:
@@ -84,6 +98,10 @@ def binding_fix(case: Case) -> str:
     words = f"spread its memory: numactl --interleave=all{build}"
     if home is not None:
         words = f"run it on one node: numactl -N {home} -m {home}{build}"
+    held = confined(case)
+    if held is not None and home is None:
+        memory = (n.id for n in case.machine.cpu_nodes if n.memory_total_bytes != 0)
+        words = brought(case, held, CpuSet(memory)) + build
     return tied_by_itself(case, words)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.machine import CpuSet, Machine
 from numatune.rules.facts import NO_LAUNCH, cores_within, threads_option, unplaced
+from numatune.rules.frames import counts_as_quota
 from numatune.rules.placement import CORES_UNKNOWN
 from numatune.rules.rule import Case, Evidence, Hit, Rule, Skip
 from numatune.words import counted, listed
@@ -28,6 +29,9 @@ VARIABLES = {
 }
 
 CPUS_UNKNOWN = "the CPUs that this process may use are not known; `lscpu -e` shows them"
+
+
+QUOTA = "a quota of"
 
 
 class Budget(NamedTuple):
@@ -79,18 +83,21 @@ def hit(case: Case, default: DefaultCount, most: Budget) -> Hit:
     blind = f", whatever the {listed(default.ignores, 'or')} says" if default.ignores else ""
     is_over = threads > most.threads
     runtime = case.release.runtime if case.release is not None else "the runtime"
-    option = threads_option(case)
-    sign = "=" if option.isupper() else " "
+    limit = most.limit
+    if counts_as_quota(case) and limit.startswith(QUOTA):
+        limit = f"the{limit.removeprefix(QUOTA)} that it has alone"
+    from numatune.rules.remedy import stating
+
     return Hit(
         subject="default thread count",
         message=f"without a count {runtime} takes {counted(threads, 'thread')}"
         f" ({default.counted}{blind}); sensible {'is' if most.threads == 1 else 'are'}"
-        f" {'at most ' if is_over else ''}{most.threads}, for {most.limit}",
-        fix=f"state the count: {option}{sign}{most.threads}",
+        f" {'at most ' if is_over else ''}{most.threads}, for {limit}",
+        fix=stating(case, most.threads),
         numbers={"threads": threads, "sensible": most.threads},
         expected=f"{'at most ' if is_over else ''}{counted(most.threads, 'thread')}",
         actual=counted(threads, "thread"),
-        evidence=(Evidence(default.source, option, default.counted),),
+        evidence=(Evidence(default.source, threads_option(case), default.counted),),
     )
 
 
@@ -125,7 +132,7 @@ def budget(machine: Machine) -> Budget | None:
         whole = max(1, int(quota))
         if within is None or whole < within.threads:
             is_exact = within is not None and within.is_exact
-            return Budget(whole, f"a quota of {quota:g} CPUs", is_exact)
+            return Budget(whole, f"{QUOTA} {quota:g} CPUs", is_exact)
     return within
 
 

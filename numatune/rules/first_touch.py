@@ -162,7 +162,14 @@ def loader_fix(case: Case, readers: CpuSet) -> str:
     if mapped == ggml.LOADER:
         return f"leave --no-mmap, --mlock and repacking out, or {SPREAD}"
     repack = " --no-repack" if mapped == ggml.FIRST_TOUCH_OR_REPACKED else ""
-    return f"{SPREAD}, or use --numa distribute{repack}"
+    if repack:
+        options["no_repack"] = True
+    from numatune.rules.remedy import NO_REMEDY, is_clean, once
+
+    distributed = case.request._replace(options=options)
+    other = f"{SPREAD}, or use --numa distribute{repack}"
+    said = once(case, ("NT203",), lambda: other if is_clean(case, distributed) else SPREAD)
+    return SPREAD if said == NO_REMEDY else said
 
 
 def binds_memory(case: Case) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numatune.errors import UsageError
+from numatune.rules.confined import confined
 from numatune.rules.facts import NO_LAUNCH, launch
 from numatune.rules.rule import SEVERITIES, Case, Evidence, Hit, Rule, Skip
 from numatune.words import counted
@@ -97,6 +98,8 @@ def forbidden(case: Case) -> Iterator[Hit | Skip]:
         return
     if frame is None or frame.may_set_policy:
         return
+    from numatune.frame.kernel import memory_nodes
+
     binding = sum(w.memory != "default" for w in case.placement.workers) if case.placement else 0
     ends = is_forbidden(case)
     if frame.may_set_policy is None:
@@ -104,8 +107,10 @@ def forbidden(case: Case) -> Iterator[Hit | Skip]:
         if is_asked and any(layer.name in CONTAINERS for layer in frame.layers):
             yield Skip(POLICY_UNKNOWN)
         return
-    if not binding and not ends:
-        return
+    held = confined(case)
+    nodes = memory_nodes(case.machine) if held is None else held.nodes
+    if not ends and (not binding or (nodes is not None and len(nodes) == 1)):
+        return  # nothing is to be bound, or all memory is of one node anyway
     whose = f"the memory of {counted(binding, 'worker')}"
     said = (
         unstarted(case)
@@ -155,6 +160,20 @@ def counts_as_quota(case: Case) -> bool:
     """
     notes = case.frame.notes if case.frame is not None else ()
     return any("counted like a quota" in note for note in notes)
+
+
+def raised(case: Case) -> str:
+    """Say where the quota of the innermost launcher that sets one is raised."""
+    layers = case.frame.layers if case.frame is not None else ()
+    for layer in reversed(layers):
+        if layer.name == "srun":
+            return "ask for more CPUs (srun -c)"
+        if layer.name == "kubernetes":
+            return "raise the CPU limit of the pod"
+        if "quota" in layer.effect.lower():
+            option = f"{layer.name} run --cpus" if layer.name in CONTAINERS else "CPUQuota="
+            return f"raise the quota ({option})"
+    return "raise the quota"
 
 
 def stated(case: Case) -> tuple[Evidence, ...]:

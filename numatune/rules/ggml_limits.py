@@ -10,7 +10,7 @@ from numatune.placement.request import Request
 from numatune.rules.facts import NO_LAUNCH, evidence, launch, listed
 from numatune.rules.rule import Case, Hit, Rule, Skip
 from numatune.rules.topology import NODE_FOLDER
-from numatune.words import counted
+from numatune.words import counted, named
 
 #: The runtimes that compute with ggml.
 GGML = ("llama.cpp", "ik_llama.cpp")
@@ -84,7 +84,7 @@ def too_many_nodes(case: Case) -> Iterator[Hit | Skip]:
             message=f"{counted(len(ids), 'node')}, but ggml looks at {ggml.MAX_NODES}:"
             f" {listed(beyond)} {'gets' if len(beyond) == 1 else 'get'} no thread"
             f"{crash if chosen == ggml.ISOLATE else ''} ({launch(case)})",
-            fix="use --numa numactl under numactl --interleave, or make fewer nodes in the BIOS"
+            fix="use --numa numactl under numactl --interleave=all, or make fewer nodes in the BIOS"
             " (NPS1, SNC off)",
             numbers={"nodes": len(ids), "limit": ggml.MAX_NODES},
             expected=f"at most {counted(ggml.MAX_NODES, 'node')}",
@@ -116,7 +116,7 @@ def too_many_cpus(case: Case) -> Iterator[Hit | Skip]:
         yield Hit(
             subject="CPUs",
             message=f"{counted(len(machine.cpus), 'CPU')}, but ggml looks at {ggml.MAX_CPUS}:"
-            f" --numa ties no thread to CPUs {beyond} ({launch(case)})",
+            f" --numa ties no thread to {named(beyond)} ({launch(case)})",
             fix="leave --numa out and interleave the memory (numactl --interleave=all), or switch"
             " SMT off in the BIOS",
             numbers={"cpus": len(machine.cpus), "limit": ggml.MAX_CPUS},
@@ -145,9 +145,10 @@ def start_beyond(case: Case) -> Iterator[Hit | Skip]:
         yield Hit(
             subject="launch",
             message=f"{refusal.reason} ({launch(case)})",
-            fix=f"use --numa distribute, or start it on nodes {inside}: numactl -N {inside}",
+            fix=f"use --numa distribute, or start it on {named(inside, 'node')}: numactl -N"
+            f" {inside}",
             numbers=refusal.numbers,
-            expected=f"a start on nodes {inside}",
+            expected=f"a start on {named(inside, 'node')}",
             actual=f"a start on node {node}",
             evidence=evidence(
                 case.machine, "limits", "start_cpu", case.machine.limits.start_cpu or f"node {node}"

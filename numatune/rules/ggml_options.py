@@ -66,7 +66,10 @@ def idle_numa(case: Case) -> Iterator[Idle | Skip]:
             f"does nothing: ggml counts nodes from 0 up to the first missing id and finds"
             f" {counted(len(view.nodes), 'node')} of {ids}"
         )
-        fix = "interleave the memory: numactl --interleave=all, or use one node: numactl -N -m"
+        one = next((node.id for node in machine.cpu_nodes if node.memory_total_bytes != 0), None)
+        fix = "interleave the memory: numactl --interleave=all"
+        if one is not None:
+            fix += f", or use one node: numactl -N {one} -m {one}"
         yield Idle("--numa", why, fix, ggml.SOURCE, chosen)
 
 

@@ -16,6 +16,10 @@ from numatune.words import counted
 SPINNING = frozenset(("kt-kernel",))
 
 
+#: What helps where a single CPU is all that there is.
+MORE_CPUS = "give the process more CPUs: on one alone everything takes turns"
+
+
 def no_core_left(case: Case) -> Iterator[Hit | Skip]:
     """NT109: a pinned worker on every core while other threads of the process spin.
 
@@ -66,6 +70,10 @@ def no_headroom(case: Case) -> Iterator[Hit | Skip]:
     if quota is not None and workers == quota:
         own = f"all {quota:g} CPUs that it has alone"
         limit, what = quota, own if counts_as_quota(case) else f"a quota of {quota:g} CPUs"
+    elif cpus is not None and workers == len(cpus) and quota is not None and quota < workers:
+        own = f"the {quota:g} CPUs that it has alone"
+        limit, what = quota, own if counts_as_quota(case) else f"a quota of {quota:g} CPUs"
+        what = f"more than {what}"
     elif cpus is not None and workers == len(cpus):
         limit, what = len(cpus), "the only CPU" if len(cpus) == 1 else f"all {len(cpus)} CPUs"
     if limit is not None and workers > 0:
@@ -74,8 +82,8 @@ def no_headroom(case: Case) -> Iterator[Hit | Skip]:
         yield Hit(
             subject="launch",
             message=f"{counted(workers, 'worker')} {'takes' if workers == 1 else 'take'} {what};"
-            f" the main thread and the server need one too ({launch(case)})",
-            fix=with_headroom(case),
+            f" the rest of the process needs one too ({launch(case)})",
+            fix=MORE_CPUS if limit <= 1 else with_headroom(case),
             numbers={"workers": workers, "cpus": int(limit)},
             expected=f"fewer than {counted(int(limit), 'worker')}",
             actual=counted(workers, "worker"),

@@ -13,7 +13,7 @@ from numatune.rules.facts import (
     unplaced,
     workers_of,
 )
-from numatune.rules.frames import counts_as_quota, stated
+from numatune.rules.frames import counts_as_quota, raised, stated
 from numatune.rules.intent import barred
 from numatune.rules.rule import Case, Hit, Rule, Skip
 from numatune.words import counted
@@ -53,13 +53,14 @@ def affinity_overridden(case: Case) -> Iterator[Hit | Skip]:
         beyond = CpuSet()
         for worker in outside:
             beyond |= (worker.cpus or CpuSet()) - affinity
+        from numatune.rules.staying import staying
+
         yield Hit(
             subject="affinity",
             message=f"started on CPUs {affinity}, but {len(outside)} of"
             f" {counted(len(placement.workers), 'worker')} may run on CPUs {beyond}"
             f" ({launch(case)})",
-            fix="use a cpuset instead of taskset or numactl: docker run --cpuset-cpus"
-            " --cpuset-mems, or systemd-run -p AllowedCPUs= -p AllowedMemoryNodes=",
+            fix=staying(case, beyond),
             numbers={"workers": len(outside)},
             expected=f"workers on CPUs {affinity}",
             actual=f"workers on CPUs {beyond} too",
@@ -184,13 +185,13 @@ def beyond_own(case: Case, workers: int, cpus: int) -> Hit:
     from numatune.rules.remedy import first
     from numatune.rules.ways import FITS, ROOMY, SETTINGS
 
-    more = "ask for more CPUs (srun -c, or the CPU limit of the pod)"
+    more = raised(case)
     return Hit(
         subject="quota",
         message=f"{counted(workers, 'worker')} for the {counted(cpus, 'CPU')} that the launcher"
         f" gives it alone: they take turns, and those that run wait for the others"
         f" ({launch(case)})",
-        fix=first(case, "NT506", (FITS, ROOMY, SETTINGS), more, f", or {more}"),
+        fix=first(case, "NT506", (ROOMY, FITS, SETTINGS), more, f", or {more}"),
         numbers={"workers": workers, "quota": cpus, "by": workers - cpus, "budget": cpus},
         expected=f"at most {counted(cpus, 'worker')}",
         actual=counted(workers, "worker"),

@@ -9,6 +9,7 @@ from numatune.machine import CpuSet, Machine
 from numatune.rules.facts import cores_within, workers_of
 from numatune.rules.rule import Case
 from numatune.runtimes.kept import kept
+from numatune.words import named
 
 
 class Load(NamedTuple):
@@ -46,7 +47,7 @@ class Load(NamedTuple):
         if self.node is None:
             return "all CPUs that it may use"
         if self.cpus is not None and self.over and self.cpus != machine.node_cpus(self.node):
-            return f"CPUs {self.cpus} of node {self.node}"
+            return f"{named(self.cpus)} of node {self.node}"
         return self.subject
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from numatune.placement.placement import Worker
+from numatune.rules.confined import held_elsewhere, may_bind
 from numatune.rules.facts import NO_LAUNCH, gibibytes, launch, listed, memory_evidence, unplaced
 from numatune.rules.intent import is_cpuless
 from numatune.rules.rule import Case, Evidence, Hit, Rule, Skip
@@ -25,7 +26,17 @@ def bound_elsewhere(case: Case) -> Iterator[Hit | Skip]:
     if placement is None:
         yield unplaced(case)
         return
-    crossed: dict[Split, int] = {}
+    yield from crossed(case)
+    yield from held_elsewhere(case)
+
+
+def crossed(case: Case) -> Iterator[Hit]:
+    """Yield the workers whose own binding is to another node; a container may refuse it."""
+    placement = case.placement
+    if placement is None or not may_bind(case):
+        return
+    splits: dict[Split, int] = {}
+    unsure: set[Split] = set()
     for worker in placement.workers:
         if not worker.memory.startswith("bind:"):
             continue
@@ -33,14 +44,19 @@ def bound_elsewhere(case: Case) -> Iterator[Hit | Skip]:
         homes = runs_on(case, worker)
         if homes and target not in homes:
             key = (worker.pool, target, homes)
-            crossed[key] = crossed.get(key, 0) + 1
-    for (pool, target, homes), count in sorted(crossed.items()):
+            splits[key] = splits.get(key, 0) + 1
+            if worker.node is None and worker.cpus is None:
+                unsure.add(key)
+    for (pool, target, homes), count in sorted(splits.items()):
         pooled = bool(placement.pool_nodes)
         who = f"pool {pool}: {counted(count, 'worker')}" if pooled else counted(count, "worker")
+        # Where upstream leaves undefined what a pool is pinned to, no place is stated as a fact.
+        whose = "has its" if count == 1 else "have their"
+        where = "meant for" if (pool, target, homes) in unsure else "on"
         yield Hit(
             subject=f"pool {pool}" if pooled else f"memory on node {target}",
-            message=f"{who} on {listed(homes)} {'has its' if count == 1 else 'have their'} memory"
-            f" bound to node {target} ({launch(case)})",
+            message=f"{who} {where} {listed(homes)} {whose} memory bound to node {target}"
+            f" ({launch(case)})",
             fix=nearer(case, target),
             numbers={
                 **({"pool": pool} if pooled else {}),
@@ -97,7 +113,7 @@ def copies_exceed(case: Case) -> Iterator[Hit | Skip]:
     copies = len(targets) if case.placement is None else case.placement.weight_copies
     size = request.model.total_bytes if request.model is not None else None
     if size is None:
-        yield Skip("the size of the model is not known (--model or --model-size)")
+        yield Skip("the size of the model is not known (--model NAME)")
         return
     sizes = {n.id: n.memory_total_bytes for n in targets if n.memory_total_bytes is not None}
     if len(sizes) < len(targets):

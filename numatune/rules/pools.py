@@ -102,8 +102,8 @@ def map_out_of_range(case: Case) -> Iterator[Hit | Skip]:
         if node >= pools:
             yield Hit(
                 subject=f"pool {pool}",
-                message=f"pool {pool} is mapped to node {node}, which is not below the"
-                f" {counted(pools, 'pool')}: the runtime reads beyond an array, and where its"
+                message=f"pool {pool} is mapped to node {node}, which is not below {pools},"
+                f" the number of pools: the runtime reads beyond an array, and where its"
                 f" workers end is undefined ({launch(case)})",
                 fix=f"use --kt-threadpool-count {node + 1} with the nodes from 0 on, or put the"
                 f" instance in a cpuset of node {node} with --kt-numa-nodes 0",

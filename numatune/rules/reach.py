@@ -11,9 +11,9 @@ from numatune.rules.facts import NO_LAUNCH, evidence, gibibytes, launch, listed,
 from numatune.rules.frames import stated
 from numatune.rules.ggml_limits import GGML
 from numatune.rules.rule import Case, Hit, Rule, Skip
-from numatune.words import counted
+from numatune.words import counted, named
 
-SIZE_UNKNOWN = "the size of the model is not known (--model or --model-size)"
+SIZE_UNKNOWN = "the size of the model is not known (--model NAME)"
 MEMORY_UNKNOWN = "the memory of a node is not known; `numactl --hardware` shows it"
 GPU_SHARE_UNKNOWN = "how much of the model lies on the GPU is not known"
 
@@ -102,7 +102,7 @@ def bound_nodes(case: Case, every: CpuSet) -> tuple[CpuSet, str] | None:
     mems, policy = case.machine.limits.cpuset_mems, case.frame.memory if case.frame else None
     nodes, by = every, ""
     if mems is not None and every - mems:
-        nodes, by = every & mems, f"a cpuset with the memory of nodes {mems}"
+        nodes, by = every & mems, f"a cpuset with the memory of {named(mems, 'node')}"
     if policy is not None and policy.kind == "bind" and policy.nodes is not None:
         kept = nodes & policy.nodes
         copies = 1 if case.placement is None else case.placement.weight_copies

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from numatune.placement.request import Request
 from numatune.rules.facts import option_for
+from numatune.rules.frames import raised
 from numatune.rules.rule import SEVERITIES, Case
 from numatune.rules.trial import Trouble, is_trying, troubles
 from numatune.rules.ways import (
+    ALONE,
     EVEN,
     FITS,
     MORE,
@@ -15,6 +18,7 @@ from numatune.rules.ways import (
     RUNTIME,
     SETTINGS,
     Way,
+    stated,
     upgraded,
     ways,
 )
@@ -22,8 +26,21 @@ from numatune.rules.ways import (
 #: What is said where no launch was found that helps.
 NO_REMEDY = "no other count or setting of this runtime helps here; give the process more CPUs"
 
+#: What is said of an uneven split that no launch mends without losing workers.
+NO_EVEN = "no other count or setting of this runtime splits them evenly with as many workers"
+
 #: How many launches are tried for one finding.
 MOST_TRIALS = 8
+
+#: Warnings about a count that leaves no room: another launch is preferred to one with any of them.
+TIGHT = frozenset(("NT102", "NT109", "NT117"))
+
+#: The findings of a node without workers, of nodes with unlike numbers of them, and of workers
+#: outside of the affinity of the process.
+IDLE, UNEVEN, ESCAPED = "NT106", "NT103", "NT503"
+
+#: Findings that are no reason to lose more than a tenth of the workers, or those of a node.
+NOT_WORTH_A_LOSS = frozenset((UNEVEN, "NT117"))
 
 
 def fewer(case: Case, rule: str = "NT101", *, evenly: bool = False) -> str:
@@ -34,17 +51,30 @@ def fewer(case: Case, rule: str = "NT101", *, evenly: bool = False) -> str:
     if case.release is None or case.placement is None:
         cpus = case.machine.inherited_cpus
         return f"use at most {len(cpus)} threads" if cpus else "use fewer threads"
-    return once(case, (rule, evenly), lambda: here_or_newer(case, rule, EVEN if evenly else FITS))
+    aims = (ALONE, EVEN, ROOMY, SETTINGS) if evenly else (FITS, ROOMY, SETTINGS)
+    return once(case, (rule, evenly), lambda: here_or_newer(case, rule, aims))
 
 
-def here_or_newer(case: Case, rule: str, aim: str) -> str:
+def here_or_newer(case: Case, rule: str, aims: tuple[str, ...]) -> str:
     """Say what mends a finding with this version, and what with a newer one."""
-    here = mended(case, rule, ways(case, (aim, ROOMY, SETTINGS)))
+    here = mended(case, rule, ways(case, aims))
     newer = mended(case, rule, upgraded(case, (EVEN, ROOMY)))
     said = [] if here is None else [here.words]
     if newer is not None and (here is None or (newer.threads > here.threads)):
         said.append(newer.words)
-    return ", or ".join(said) or NO_REMEDY
+    return ", or ".join(said) or (NO_EVEN if rule == UNEVEN else NO_REMEDY)
+
+
+def stating(case: Case, sensible: int) -> str:
+    """Say which count to state in place of a default, near the sensible number of workers."""
+
+    def say() -> str:
+        way = mended(case, "NT116", stated(case, sensible))
+        if way is None:
+            return "no count of this runtime fits here; give the process more CPUs"
+        return f"state the count: {way.words.removeprefix('use ')}"
+
+    return once(case, ("NT116", sensible), say)
 
 
 def one_a_core(case: Case) -> str:
@@ -61,12 +91,12 @@ def with_headroom(case: Case, rule: str = "NT117") -> str:
 
 def within_quota(case: Case, budget: int) -> str:
     """Say which count a quota carries."""
-    raising = "raise the quota (docker run --cpus)"
+    raising = raised(case)
     if budget < 1:
         return raising
     if case.release is None:
         return f"use {option_for(case, budget)}, or {raising}"
-    return first(case, "NT506", (FITS, ROOMY, SETTINGS), raising, f", or {raising}")
+    return first(case, "NT506", (ROOMY, FITS, SETTINGS), raising, f", or {raising}")
 
 
 def other_pools(case: Case, rule: str, otherwise: str) -> str:
@@ -79,7 +109,7 @@ def other_pools(case: Case, rule: str, otherwise: str) -> str:
 
 def every_node(case: Case, otherwise: str) -> str:
     """Say which setting or which count brings workers to every node."""
-    aims = (SETTINGS, MORE, EVEN, ROOMY)
+    aims = (ALONE, SETTINGS, MORE, EVEN, ROOMY)
     return first(case, "NT106", aims, otherwise, ", unless a part of the machine is meant")
 
 
@@ -91,7 +121,7 @@ def worker_a_pool(case: Case, pools: int) -> str:
 
 def tied_by_itself(case: Case, otherwise: str) -> str:
     """Say which setting of the runtime ties its workers to nodes."""
-    return first(case, "NT107", (SETTINGS,), otherwise)
+    return first(case, "NT107", (ALONE, SETTINGS), otherwise)
 
 
 def first(case: Case, rule: str, aims: tuple[str, ...], otherwise: str, behind: str = "") -> str:
@@ -105,22 +135,74 @@ def first(case: Case, rule: str, aims: tuple[str, ...], otherwise: str, behind: 
 
 
 def mended(case: Case, rule: str, tried: Iterable[Way]) -> Way | None:
-    """Return the first launch that has this finding no more and no critical one at all.
+    """Return the launch that has this finding no more, and no critical one, at the least cost.
 
-    Where each leaves a critical finding, the first is taken of those that leave fewest and bring no
-    new one; None where all of them keep the finding or bring one.
+    The first without any drawback is taken, else the first of those with the fewest; one that
+    leaves critical findings only if it brings no new one. None where all keep the finding, bring
+    one, or lose workers for what is not worth it.
     """
-    best: tuple[int, Way] | None = None
+    best: tuple[tuple[int, int, int], Way] | None = None
     for way in unlike(tried):
         left = outcome(case, way)
         if left is None or any(t.rule == rule for t in left):
             continue
-        critical = critical_of(left)
-        if not critical:
+        if rule == IDLE and any(t.rule == ESCAPED for t in left) and ESCAPED not in rules_of(case):
+            continue  # the launcher keeps it off that node, so it is the launcher that must change
+        cost = drawbacks(case, way, left, rule)
+        if not any(cost):
             return way
-        if (best is None or len(critical) < best[0]) and critical <= critical_of(outcome(case)):
-            best = (len(critical), way)
+        critical = critical_of(left)
+        if critical and not critical <= critical_of(outcome(case)):
+            continue
+        if cost[1] and rule in NOT_WORTH_A_LOSS:
+            continue
+        if best is None or cost < best[0]:
+            best = (cost, way)
     return None if best is None else best[1]
+
+
+def drawbacks(case: Case, way: Way, left: frozenset[Trouble], rule: str) -> tuple[int, int, int]:
+    """Return how many critical findings a launch leaves, whether it loses workers, and how many
+    warnings say that it leaves no room.
+
+    Other settings with the same count are not charged with what the present ones have, too, but
+    with an uneven split: a smaller count was asked for as even as it can be.
+    """
+    rules = {one.rule for one in left}
+    tight, idles = rules & TIGHT, IDLE in rules
+    is_default = rule == "NT116"
+    if not is_default and case.request is not None and way.threads == case.request.threads:
+        tight |= rules & {UNEVEN}
+        tight = tight and tight - rules_of(case)
+    idles = idles and IDLE not in rules_of(case)
+    return len(critical_of(left)), int(idles or loses(case, way)), len(tight)
+
+
+def rules_of(case: Case) -> set[str]:
+    """Return the rules that complain of the present launch."""
+    return {one.rule for one in outcome(case) or ()}
+
+
+def loses(case: Case, way: Way) -> bool:
+    """Tell whether a launch has over a tenth fewer workers than the present one has CPUs for.
+
+    One a node is no loss: it is what the rest of the process needs.
+    """
+    from numatune.rules.defaults import budget
+
+    asked, most = case.request.threads if case.request is not None else None, budget(case.machine)
+    if asked is None or way.threads >= asked:
+        return False
+    useful = asked if most is None else min(asked, most.threads)
+    return useful - way.threads > max(useful // 10, len(case.machine.cpu_nodes), 1)
+
+
+def is_clean(case: Case, request: Request) -> bool:
+    """Tell whether another launch has no critical finding, and no warning that this one has not."""
+    left = outcome(case, Way(f"{request!r}", request))
+    if left is None or critical_of(left):
+        return False
+    return {one.rule for one in left} <= rules_of(case)
 
 
 def critical_of(left: frozenset[Trouble] | None) -> set[str]:

@@ -13,9 +13,10 @@ from numatune.rules.rule import Case
 from numatune.rules.trial import largest, roomy, within
 
 #: What a rule looks for first: the largest count that fits, one that is split evenly too, one with
-#: room to spare, such a one above the present count, other pools or bindings, another runtime.
+#: room to spare, such a one above the present count, other pools or bindings with other counts, or
+#: with the present one alone, another runtime.
 FITS, EVEN, ROOMY, MORE = "fits", "even", "roomy", "more"
-SETTINGS, RUNTIME = "settings", "runtime"
+SETTINGS, ALONE, RUNTIME = "settings", "alone", "runtime"
 
 #: How many threads a launch may ask for when its own number is no bound.
 NO_BOUND = 1 << 14
@@ -42,7 +43,8 @@ class Settings(NamedTuple):
 
     def with_count(self, count: int) -> Way:
         """Return the launch with these settings and a count."""
-        words = f"{self.before} {option(self.request, count)} {self.behind}".rstrip()
+        said = (self.before, option(self.request, count), self.behind)
+        words = " ".join(filter(None, dict.fromkeys(said)))  # of sglang both are its settings
         return Way(words, self.request._replace(threads=count))
 
     @property
@@ -65,12 +67,25 @@ def ways(case: Case, aims: tuple[str, ...]) -> Iterator[Way]:
                 yield settings.alone
                 yield from counted(case.machine, settings, counts, below)
                 yield from counted(case.machine, settings, (ROOMY,), NO_BOUND)
+        elif aim == ALONE:
+            yield from (one.alone for one in settings_of(case.machine, request))
         elif aim == RUNTIME:
             yield from elsewhere(case.machine, request, counts)
         elif aim == MORE:
             yield from counted(case.machine, Settings("use", "", request), (ROOMY,), NO_BOUND)
         else:
             yield from counted(case.machine, Settings("use", "", request), (aim,), below)
+
+
+def stated(case: Case, sensible: int) -> Iterator[Way]:
+    """Yield the launches that state a count of at most so many workers, in place of a default."""
+    request, release = case.request, case.release
+    if request is None or release is None:
+        return
+    request = request._replace(version=release.version, commit=None)
+    spare = 1 if release.runtime == "ktransformers" else 0  # a thread that is no worker
+    settings = Settings("use", "", request)
+    yield from counted(case.machine, settings, (FITS, ROOMY), sensible + spare)
 
 
 def counted(
@@ -157,10 +172,10 @@ def settings_of(machine: Machine, request: Request) -> Iterator[Settings]:
         if request.options.get("numa") != "distribute":
             yield Settings("use", numa_words(request), request._replace(options=options))
     elif request.runtime == "openmp" and "GOMP_CPU_AFFINITY" not in request.env:
-        for policy in ("spread", "close"):
-            env = {**request.env, "OMP_PROC_BIND": policy, "OMP_PLACES": "cores"}
+        for policy, places in (("spread", "cores"), ("spread", "numa_domains"), ("close", "cores")):
+            env = {**request.env, "OMP_PROC_BIND": policy, "OMP_PLACES": places}
             if env != request.env:
-                words = f"OMP_PROC_BIND={policy} OMP_PLACES=cores"
+                words = f"OMP_PROC_BIND={policy} OMP_PLACES={places}"
                 yield Settings("use", words, request._replace(env=env))
     elif request.runtime == "sglang":
         from numatune.runtimes import sglang_settings

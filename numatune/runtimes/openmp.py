@@ -253,6 +253,45 @@ def tally(machine: Machine, request: Request, release: Release) -> Tally:
     return Tally({k: v for k, v in counts.items() if k is not None and v}, unbound)
 
 
+def pinned_twice(machine: Machine, request: Request) -> bool:
+    """Tell whether two threads are tied to one core each by its siblings, though none is crowded.
+
+    So it is where places are single CPUs whose neighbours are SMT siblings, and threads are fewer
+    than the cores.
+    """
+    own = release(request.version, request.commit, request.numa_build)
+    if own.behaviour != GNU or machine.cores is None or not request.threads:
+        return False
+    bound = libgomp.binding(machine, request.env)
+    cores = cores_of(machine, bound.places)
+    if len(set(cores)) == len(cores) or None in cores:
+        return False
+    team = libgomp.team_size(machine, request.env, request.threads)
+    taken: set[int | None] = set()
+    for run in libgomp.runs(bound.policy, len(cores), team):
+        part = cores[run.indices.start : run.indices.stop : run.indices.step]
+        if run.repeats > 1 or len(set(part)) < len(part) or not taken.isdisjoint(part):
+            return bool(part)
+        taken.update(part)
+    return False
+
+
+_cores: list[tuple[Machine, Sequence[CpuSet], list[int | None]]] = []
+
+
+def cores_of(machine: Machine, places: Sequence[CpuSet]) -> list[int | None]:
+    """Return the core, by its lowest CPU, in which each place lies; None for a place of several."""
+    if not _cores or _cores[0][0] is not machine or _cores[0][1] is not places:
+        home = {cpu: core.cpus for core in machine.cores or () for cpu in core.cpus}
+        found = [home.get(place.first()) for place in places]
+        inside = [
+            core.first() if core is not None and place <= core else None
+            for core, place in zip(found, places, strict=True)
+        ]
+        _cores[:] = [(machine, places, inside)]
+    return _cores[0][2]
+
+
 def spins(env: Mapping[str, str], implementation: str = GNU) -> bool | None:
     """Tell whether threads that wait keep their CPUs busy; None: for a moment only, then not.
 

@@ -272,7 +272,8 @@ def tally(machine: Machine, request: Request, release: Release) -> Tally:
             here = len(rank.cpus & node.cpus) if node.cpus is not None and rank.cpus else 0
             if here:
                 counts[node.id] = counts.get(node.id, 0) + here
-    return Tally(counts, total - sum(counts.values()))
+    empty = tuple(i for i, rank in enumerate(found) if not rank.threads)
+    return Tally(counts, total - sum(counts.values()), empty)
 
 
 def memory_nodes(machine: Machine, rank: Rank) -> tuple[int, int] | None:

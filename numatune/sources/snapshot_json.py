@@ -31,6 +31,8 @@ LIST_LIMIT = 1 << 20
 ITEM_LIMIT = 1 << 14
 #: One text: the flags of a CPU have 2 kB, a list of CPUs in a warning may have more.
 STRING_LIMIT = 1 << 16
+#: Objects and lists in each other: a snapshot has four.
+DEPTH_LIMIT = 16
 #: No number here is longer: sizes are below 2**60.
 NUMBER_LIMIT = 24
 
@@ -84,9 +86,23 @@ def decoded(text: str, start: int, label: str) -> tuple[dict[str, Any], int]:
         refuse(f"the snapshot is not whole ({error.msg}, line {error.lineno})")
     except RecursionError:
         refuse("the snapshot is nested too deeply")
+    if is_deep(values):
+        # How deep Python itself goes differs between its versions.
+        refuse("the snapshot is nested too deeply")
     if type(values) is not dict:
         refuse("the text is no snapshot")
     return values, end
+
+
+def is_deep(values: object) -> bool:
+    """Tell whether there are more than DEPTH_LIMIT objects or lists, each in the one before."""
+    level = [values] if isinstance(values, dict | list) else []
+    for _ in range(DEPTH_LIMIT):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [value for part in inside for value in part if type(value) in (dict, list)]
+        if not level:
+            return False
+    return True
 
 
 class Notes:

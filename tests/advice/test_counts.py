@@ -257,3 +257,21 @@ def test_no_upgrade_to_what_the_cpuset_forbids() -> None:
     ]
     assert left
     assert all("stays" in why for why in left)
+
+
+def test_pools_that_leave_a_critical_finding_are_not_kept() -> None:
+    machine = build("pack:2 [numa(memory=64GB)] core:24 pu:1")
+    for options in ({"threadpool_count": 4}, {"numa_nodes": [1, 0]}):
+        request = request_of({"runtime": "kt-kernel", "threads": 20, **options})
+        first = make_plan(machine, request, [("kt-kernel", None)]).recommendations[0]
+        assert "stays" not in first.why
+        assert first.commands[0].endswith("--kt-cpuinfer 46 --kt-threadpool-count 2")
+
+
+def test_what_is_not_balanced_is_not_said_to_be() -> None:
+    machine = build("pack:5 [numa(memory=64GB)] core:2 pu:1")
+    request = request_of({"runtime": "llama.cpp", "threads": 5})
+    text = " ".join(
+        r.title for r in make_plan(machine, request, [("llama.cpp", None)]).recommendations
+    )
+    assert "1 worker on each of 5 nodes" in text

@@ -1,5 +1,7 @@
 """Options of the runtimes on the command line of numatune."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,8 @@ def test_the_page_lists_every_spelling() -> None:
         (["-tb", "64", "-t", "32"], {"threads_batch": "64"}, ["-t", "32"]),
         (["--numa=distribute", "--mlock"], {"numa": "distribute", "mlock": True}, []),
         (["-C", "ff", "--cpu-mask", "ff"], {"cpu_mask": "ff"}, []),
+        (["-t", "5", "--threads=5"], {}, ["-t", "5", "--threads=5"]),
+        (["-t"], {}, ["-t"]),
         (["--json", "--", "--numa", "x"], {}, ["--json", "--", "--numa", "x"]),
         (["--frame", "numactl -C 0-3"], {}, ["--frame", "numactl -C 0-3"]),
     ],
@@ -57,6 +61,8 @@ def test_they_are_taken_out(
         (["--numa="], "--numa needs a value"),
         (["--mlock=1"], "--mlock takes no value"),
         (["-tb", "1", "--threads-batch", "2"], "given twice"),
+        (["-t", "5", "-t", "6"], "thread count is given twice"),
+        (["-t", "5", "--threads=7"], "thread count is given twice"),
     ],
 )
 def test_a_wrong_use_is_said(arguments: list[str], words: str) -> None:
@@ -108,3 +114,22 @@ def test_a_frame_is_entered(capsys: pytest.CaptureFixture[str]) -> None:
     for wrong in ("mpirun -n 2", "numactl --nonsense", "numactl -N '"):
         assert main(["plan", "-t", "20", "--frame", wrong, "--from", TEXT]) == 2
         assert capsys.readouterr().err.startswith("numatune: ")
+
+
+def test_a_launch_that_could_not_be_placed_is_not_passed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--runtime", "llama.cpp", "--numa", "isolate", "-t", "480", "--from", TEXT]
+    assert main(["check", *asked]) == 3
+    assert "--assume start_cpu=N" in capsys.readouterr().err
+    assert main(["check", *asked, "--assume", "start_cpu=1"]) == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a POSIX shell")
+@pytest.mark.parametrize("command", ["check", "inspect", "explain --list", "--version"])
+def test_a_closed_standard_output_is_no_bug(command: str) -> None:
+    line = f"'{sys.executable}' -m numatune {command} >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert done.stderr.startswith("numatune: standard output is closed")
+    assert "Traceback" not in done.stderr

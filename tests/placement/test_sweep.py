@@ -172,7 +172,7 @@ def test_each_safe_count_is_safe_when_placed_worker_by_worker(box: Machine, whic
             continue
         counts = tally(placement)
         loads = [load for load in node_loads(box, counts) if load.workers]
-        if counts.unbound and floating_home(box) is None:
+        if counts.unbound and (floating_home(box) is None or not counts.nodes):
             loads.append(whole_load(box, counts))
         rooms = [load.cpus if load.cores is None else load.cores for load in loads]
         fits = all(

@@ -18,6 +18,15 @@ def test_the_loading_thread_puts_all_on_one_node(runtime: str) -> None:
     assert ("--no-repack" in one.fix) == (runtime == "llama.cpp")
 
 
+def test_distribute_is_named_only_where_it_does_no_harm() -> None:
+    # llama.cpp knows of 8 nodes, so that 16 workers would come to each of them.
+    many = built("pack:16 [numa(memory=32GB)] core:8 pu:1")
+    assert "distribute" not in the(judged(many, runtime="llama.cpp"), NAME).fix
+    # A node without CPUs would be given workers.
+    bare = numactl((0, "0-7", 9000), (1, "8-15", 9000), (2, "", 9000), threads_per_core=1)
+    assert "distribute" not in the(judged(bare, runtime="llama.cpp", threads=12), NAME).fix
+
+
 def test_one_node_has_no_wrong_place() -> None:
     assert is_good(judged(built(ONE), runtime="llama.cpp", threads=12), NAME)
     confined = built(TWO, allowed_cpus="0-23", allowed_mems="0")

@@ -115,3 +115,15 @@ def test_without_a_launch_or_nodes_they_are_not_judged() -> None:
     for name in ("node-limit-exceeded", "cpu-limit-exceeded", "start-node-beyond-limit"):
         assert skip_of(alone, name)
         assert "numactl" in skip_of(blind, name).reason
+
+
+def test_the_commands_of_the_fixes_are_whole() -> None:
+    request = {"runtime": "llama.cpp", "threads": 64, "flags": numa("distribute")}
+    assert (
+        "numactl --interleave=all,"
+        in the(judged(built(SIXTEEN), **request), "node-limit-exceeded").fix
+    )
+    apart = numactl((1, "0-7", 1000), (2, "8-15", 1000))
+    idle = judged(apart, runtime="llama.cpp", threads=8, flags=numa("distribute"))
+    fixes = [one.fix for one in idle.findings if "counts nodes from 0" in one.message]
+    assert [fix.split("use one node: ")[1] for fix in fixes] == ["numactl -N 1 -m 1"]

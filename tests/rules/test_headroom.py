@@ -62,3 +62,14 @@ def test_headroom_is_not_judged_without_cpus() -> None:
     diagnosis = judged(numactl(), runtime="mystery", threads=4)
     assert skip_of(diagnosis, "no-headroom")
     assert skip_of(judged(built(TWO), runtime="mystery"), "no-headroom")
+
+
+def test_a_single_cpu_needs_another_and_no_setting() -> None:
+    one = the(judged(built(TWO, affinity="0"), runtime="openmp"), "no-headroom")
+    assert one.fix.startswith("give the process more CPUs")
+
+
+def test_a_quota_that_is_short_is_what_is_spoken_of() -> None:
+    one = the(judged(built(TWO, cpu_quota=8), runtime="llama.cpp", threads=48), "no-headroom")
+    assert one.message.startswith("48 workers take more than a quota of 8 CPUs; the rest of the")
+    assert dict(one.numbers) == {"workers": 48, "cpus": 8}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from numatune.machine import Limits, Machine
+from numatune.machine import CpuSet, Limits, Machine
 from tests.rules.cases import LAPTOP, ONE, TWO, built, is_good, judged, numactl, skip_of, the
 
 NUMA = {"runtime": "ktransformers", "version": "0.2.2", "cpu_infer": 9}
@@ -20,7 +20,37 @@ def as_read(machine: Machine) -> Machine:
 def test_numactl_does_not_confine_a_numa_build() -> None:
     one = the(judged(built(TWO, affinity="24-47"), **NUMA), "affinity-overridden")
     assert one.message.startswith("started on CPUs 24-47, but 4 of 8 workers may run on CPUs 0-23")
-    assert "cpuset" in one.fix
+    assert one.fix.startswith("use a build without NUMA, or leave taskset or numactl out")
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_what_holds_workers_is_tried_with_its_values(node: int) -> None:
+    launcher = f"numactl -N {node} -m {node}"
+    asked = {"runtime": "ktransformers", "version": "0.3.2", "cpu_infer": 24}
+    fix = the(judged(built(TWO), **asked, launcher=launcher), "affinity-overridden").fix
+    # A cpuset of one node would bar the workers of the other: that is critical.
+    assert "cpuset" not in fix
+    assert fix.startswith("use a build without NUMA")
+    kept = judged(built(TWO), **asked, numa_build=False, launcher=launcher)
+    assert is_good(kept, "affinity-overridden")
+    # The only pool of kt-kernel is on node 0.
+    assert ("use kt-kernel with --kt-cpuinfer 23 --kt-threadpool-count 1" in fix) == (node == 0)
+
+
+def test_a_cpuset_is_named_with_its_cpus_and_nodes() -> None:
+    asked = {"runtime": "kt-kernel", "threads": 8}
+    fix = the(judged(built(TWO, affinity="8-47"), **asked), "affinity-overridden").fix
+    assert "--cpuset-cpus 8-47 --cpuset-mems 0-1, or systemd-run -p AllowedCPUs=8-47 -p" in fix
+    inside = judged(built(TWO, allowed_cpus="8-47", allowed_mems="0-1"), **asked)
+    assert not [one for one in inside.findings if one.severity == "critical"]
+
+
+def test_isolated_cpus_are_not_what_a_launcher_left_out() -> None:
+    machine = built(TWO, affinity="4-47")
+    machine = machine._replace(settings=machine.settings._replace(isolated_cpus=CpuSet(range(4))))
+    fix = the(judged(machine, runtime="kt-kernel", threads=8), "affinity-overridden").fix
+    assert fix.startswith("leave isolcpus= out of the kernel command line: CPUs 0-3 are isolated")
+    assert "taskset" not in fix
 
 
 def test_taskset_does_not_confine_pinned_workers() -> None:
@@ -139,9 +169,30 @@ def test_a_quota_is_rounded_down(
 
 def test_the_fix_of_a_quota_is_in_the_unit_of_the_option() -> None:
     diagnosis = judged(built(LAPTOP, cpu_quota=4), runtime="ktransformers", cpu_infer=9)
-    assert the(diagnosis, "quota-below-workers").fix.startswith("use --cpu_infer 5, or raise")
+    assert the(diagnosis, "quota-below-workers").fix.startswith("use --cpu_infer 4, or raise")
     diagnosis = judged(built(LAPTOP, cpu_quota=0.5), runtime="ktransformers", cpu_infer=9)
     assert the(diagnosis, "quota-below-workers").fix.startswith("raise the quota")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "words"),
+    [
+        ("docker run --cpus 8 image", "raise the quota (docker run --cpus)"),
+        ("podman run --cpus 8 image", "raise the quota (podman run --cpus)"),
+        ("systemd-run -p CPUQuota=800%", "raise the quota (CPUQuota=)"),
+        ("kubernetes cpu=8", "raise the CPU limit of the pod"),
+        ("srun -c 8", "ask for more CPUs (srun -c)"),
+    ],
+)
+def test_a_quota_is_raised_where_it_was_set(launcher: str, words: str) -> None:
+    diagnosis = judged(built(TWO), runtime="llama.cpp", launcher=launcher)
+    assert the(diagnosis, "quota-below-workers").fix == f"use -t 7, or {words}"
+    # What it says brings no warning of another rule, which says the same.
+    assert the(diagnosis, "no-headroom").fix == "use -t 7"
+    assert the(diagnosis, "default-threads-unsuitable").fix == "state the count: -t 7"
+    after = judged(built(TWO), runtime="llama.cpp", threads=7, launcher=launcher)
+    assert is_good(after, "quota-below-workers")
+    assert is_good(after, "no-headroom")
 
 
 def test_a_pool_that_is_lost_in_an_allowed_node_is_not_outside() -> None:

@@ -67,7 +67,7 @@ def test_floating_workers_are_measured_against_all_they_may_use() -> None:
     one = the(confined, "node-oversubscribed")
     assert dict(one.numbers) == {"node": 0, "workers": 19, "cpus": 12, "by": 7}
     assert one.message.startswith("CPUs 0-11 of node 0: 19 workers for 12 CPUs")
-    assert one.fix == "use --cpu_infer 13"
+    assert one.fix == "use --cpu_infer 12"
 
 
 def test_the_threads_of_an_unknown_runtime_count_as_floating() -> None:

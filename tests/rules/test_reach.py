@@ -130,3 +130,9 @@ def test_wsl_with_one_package_may_hide_another() -> None:
     same = "[numa(memory=64GB)] pack:2 core:8 pu:1"
     assert is_good(judged(built(same, cmdline="initrd=/initrd.img quiet")), LIMIT)
     assert is_good(judged(built(same)), LIMIT)
+
+
+def test_what_is_asked_for_is_an_option() -> None:
+    held = "docker run --cpuset-cpus 0-23 --cpuset-mems 0 image"
+    skip = skip_of(judged(built(TWO), **LLAMA, launcher=held), SMALL)
+    assert skip.reason == "the size of the model is not known (--model NAME)"

@@ -17,7 +17,7 @@ from numatune.rules import remedy, trial
 from numatune.rules.rule import Finding
 from numatune.rules.trial import Wish, largest, roomy
 from numatune.sources.synthetic import build
-from tests.rules.cases import TWO, built, judged, numactl, the
+from tests.rules.cases import TWO, built, is_good, judged, numactl, the
 
 #: The rules whose fixes name options that were tried.
 TRIED = (
@@ -170,20 +170,20 @@ def test_a_fix_mends_its_finding_and_brings_no_critical_one(
             built(TWO),
             {"runtime": "openmp", "threads": 20, "env": {"OMP_PLACES": "cores"}},
             "node-left-idle",
-            "use OMP_PROC_BIND=spread OMP_PLACES=cores, unless a part of the machine is meant",
+            "use OMP_PROC_BIND=spread OMP_PLACES=numa_domains, unless a part of the machine is meant",
         ),
         (
             built(TWO),
             {"runtime": "llama.cpp", "threads": 60, "numa": "distribute"},
             "node-oversubscribed",
-            "use -t 48",
+            "use -t 46",
         ),
         # No count runs within a part of a CPU.
         (
             built(TWO, cpu_quota=0.5),
             {"runtime": "llama.cpp", "threads": 4},
             "quota-below-workers",
-            "raise the quota (docker run --cpus)",
+            "raise the quota",
         ),
     ],
 )
@@ -194,6 +194,74 @@ def test_the_fix_is_the_nearest_launch_that_helps(
     finding = next(f for f in diagnosis.findings if f.name == name)
     assert finding.fix == fix
     assert assert_mends(machine, request_of(request_), finding) == ("raise" not in fix)
+
+
+@pytest.mark.parametrize(
+    ("threads", "options", "env", "name", "fix"),
+    [
+        (
+            46,
+            {"runtime": "openmp"},
+            {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"},
+            "uneven-worker-split",
+            "use OMP_PROC_BIND=spread OMP_PLACES=numa_domains",
+        ),
+        (
+            46,
+            {"runtime": "llama.cpp", "flags": {"-C": "0xffffffffffff", "--cpu-strict": 1}},
+            {},
+            "uneven-worker-split",
+            "use --numa distribute",
+        ),
+        (
+            48,
+            {"runtime": "llama.cpp", "flags": {"-C": "0xffffffffffff", "--cpu-strict": 1}},
+            {},
+            "no-headroom",
+            "use -t 47",
+        ),
+    ],
+)
+def test_a_fix_loses_no_node_and_few_workers(
+    threads: int, options: dict[str, object], env: dict[str, str], name: str, fix: str
+) -> None:
+    asked = {**options, "threads": threads, "env": env}
+    one = the(judged(built(TWO), **asked), name)
+    assert one.fix == fix
+    [launch] = done(one.fix, request_of(asked))
+    after = diagnose(built(TWO), launch)
+    assert is_good(after, name)
+    assert is_good(after, "node-left-idle")
+    assert launch.threads is not None
+    assert launch.threads >= threads - 1
+
+
+def test_an_idle_node_that_the_launcher_left_out_needs_another_launcher() -> None:
+    launched = {"runtime": "kt-kernel", "threads": 22, "threadpool_count": 1}
+    one = the(judged(built(TWO), **launched, launcher="numactl -N 0 -m 0"), "node-left-idle")
+    assert one.fix == "start it without taskset or numactl, unless a part of the machine is meant"
+
+
+def test_settings_are_said_once() -> None:
+    machine = built("pack:2 [numa(memory=64GB)] core:4 pu:2(indexes=core:pack)")
+    one = the(judged(machine, runtime="sglang", launcher="kubernetes cpu=2"), "quota-below-workers")
+    assert one.fix.count("--tp 1") == 1
+
+
+def test_no_fix_of_an_uneven_split_halves_the_workers() -> None:
+    asked = {"runtime": "ktransformers", "version": "0.2.1", "threads": 41}
+    one = the(judged(built(TWO), **asked), "uneven-worker-split")
+    assert one.fix == "upgrade to ktransformers 0.2.2"
+
+
+def test_kt_kernel_in_place_of_ktransformers_has_room() -> None:
+    asked = {"runtime": "ktransformers", "version": "0.3.2", "threads": 24}
+    machine = built("pack:2 [numa(memory=512GB)] core:24 pu:2", allowed_cpus="0-23")
+    fix = the(judged(machine, **asked), "cpuset-excludes-node").fix
+    assert fix.endswith("use kt-kernel with --kt-cpuinfer 11 --kt-threadpool-count 1")
+    after = judged(machine, runtime="kt-kernel", threads=11, threadpool_count=1)
+    assert is_good(after, "workers-share-core")
+    assert is_good(after, "no-core-left-for-main-thread")
 
 
 def test_a_node_without_cpus_gives_its_pool_to_those_that_have_some() -> None:

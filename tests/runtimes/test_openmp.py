@@ -11,7 +11,9 @@ from numatune.errors import MachineError, UsageError
 from numatune.machine import Machine
 from numatune.placement.placement import Placement, tally
 from numatune.placement.request import Request
+from numatune.placement.sweep import sweep
 from numatune.runtimes import libgomp, openmp
+from numatune.sources.synthetic import build
 from tests.runtimes.machines import any_machine, machine, two_sockets
 
 NEWEST = openmp.release(None, None, None)
@@ -218,3 +220,14 @@ def test_how_threads_wait_moves_none_of_them() -> None:
     more = {**env, "OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
     assert placed(here, 9, env) == placed(here, 9, more)
     assert libgomp.complaints(here, more) == ()
+
+
+def test_siblings_of_one_core_are_not_safe_in_a_sweep() -> None:
+    machine = build("pack:2 [numa(memory=64GB)] core:4 pu:2")
+    for policy, safe in (("close", "1"), ("spread", "1-8")):
+        request = asked(4, {"OMP_PROC_BIND": policy})
+        assert str(sweep(machine, request, openmp, NEWEST).safe) == safe
+        placed = openmp.simulate(machine, request, NEWEST)
+        cores = {next(c.cpus for c in machine.cores or () if w.cpus and w.cpus <= c.cpus)
+                 for w in placed.workers}  # fmt: skip
+        assert (len(cores) < 4) == openmp.pinned_twice(machine, request)

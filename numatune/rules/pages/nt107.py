@@ -46,5 +46,8 @@ any              one process a node; or interleave the memory, which makes
     harmless="""\
 On a machine with one node, or in a cpuset within one node, there is nowhere
 to wander to, and numatune says nothing unless the runtime meant to bind.
+
+Under numactl --interleave=all every node is equally near to the memory: the
+finding is then no more than a note.
 """,
 )

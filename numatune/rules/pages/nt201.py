@@ -19,6 +19,13 @@ ktransformers built with NUMA support ends up here in another way: a worker
 that is meant for a node without CPUs, or for a node whose CPUs the cpuset
 leaves out, can't run there, but its memory is bound there all the same.
 
+A runtime that binds no memory itself (llama.cpp, OpenMP programs) has that of
+the launcher, whose CPUs and memory may be of different nodes:
+
+  numactl -N 1 -m 0              all workers on node 1 read from node 0
+  numactl -m 0, or a cpuset with --cpuset-mems 0, and workers on both nodes:
+                                 those of node 1 read from node 0
+
 On two-socket Xeons a node reads 0.42 to 0.52 times as much from the other
 socket as from its own memory (measured with Intel's mlc).
 """,
@@ -35,11 +42,17 @@ kt-kernel, all nodes    leave --kt-numa-nodes out, or write 0 1 ... in order
 kt-kernel, one socket   a cpuset of that node and one pool: inside of it the
                         node is number 0 and no map is needed
                         docker run --cpuset-cpus 24-47 --cpuset-mems 1 ...
+numactl                 the same nodes twice: numactl -N 1 -m 1; for workers
+                        on all nodes numactl --interleave=all
+docker                  --cpuset-mems 0,1 for workers on both nodes
 ktransformers           use kt-kernel where nodes have no CPUs (NT402); give
                         a cpuset CPUs and memory of the same nodes (NT505)
 """,
     harmless="""\
 How many of kt-kernel's pages follow the distributor's policy was not
 measured. Compare the map with the identity before you trust either.
+
+A binding to nodes without CPUs (HBM, CXL) is taken to be meant, and numatune
+says nothing of it.
 """,
 )

@@ -31,6 +31,6 @@ llama.cpp     --numa distribute without numactl -m
 """,
     harmless="""\
 Where much of the model lies on a GPU, the part in memory may fit after all:
-state the size of that part with --model-size.
+name a model of the size of that part with --model NAME.
 """,
 )

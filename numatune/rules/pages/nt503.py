@@ -21,11 +21,12 @@ grep Cpus_allowed_list /proc/PID/status          the process: as started
 grep -H Cpus_allowed_list /proc/PID/task/*/status   its workers: overridden
 """,
     fix="""\
-confine it    docker run --cpuset-cpus 24-47 --cpuset-mems 1 ...
-              systemd-run --scope -p AllowedCPUs=24-47
-                -p AllowedMemoryNodes=1 ...
-ktransformers    or a build without USE_NUMA, which keeps what it inherits
-kt-kernel        or one pool: --kt-threadpool-count 1
+ktransformers    a build without USE_NUMA keeps what it inherits
+kt-kernel        one pool stays on node 0: --kt-threadpool-count 1
+either of them    in a cpuset: docker run --cpuset-cpus 0-23 --cpuset-mems 0
+                 systemd-run --scope -p AllowedCPUs=0-23
+                   -p AllowedMemoryNodes=0 ...
+                 A NUMA build is worse off in a cpuset of one node (NT504).
 llama.cpp        --numa numactl keeps the mask, --numa distribute does not
 """,
     harmless="""\
