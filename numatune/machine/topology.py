@@ -111,6 +111,15 @@ class Memory(NamedTuple):
     tiers: tuple[MemoryTier, ...] = ()
     generic_initiators: CpuSet = CpuSet()
 
+    def document(self) -> dict[str, object]:
+        """Return it in JSON's types, as documents and snapshots hold it: sets are kernel lists."""
+        return {
+            "accesses": [a._asdict() | {"initiators": str(a.initiators)} for a in self.accesses],
+            "caches": [c._asdict() for c in self.caches],
+            "tiers": [{"id": t.id, "nodes": str(t.nodes)} for t in self.tiers],
+            "generic_initiators": str(self.generic_initiators),
+        }
+
 
 class Limits(NamedTuple):
     """What this process may use.

@@ -115,24 +115,11 @@ def topology(machine: Machine) -> Document:
         if machine.gpus is None
         else [{"name": g.name, "node_id": g.node_id, "cpus": text(g.cpus)} for g in machine.gpus],
         "dimms": None if machine.dimms is None else [dict(d._asdict()) for d in machine.dimms],
-        "memory": memory(machine),
+        "memory": None if machine.memory is None else machine.memory.document(),
         "online_cpus": text(machine.cpus),
         "offline_cpus": text(machine.offline_cpus),
         "gaps": list(machine.gaps),
         "origins": dict(sorted(machine.origins.items())),
-    }
-
-
-def memory(machine: Machine) -> Document | None:
-    """Return what is stated of memory beyond the sizes of nodes."""
-    stated = machine.memory
-    if stated is None:
-        return None
-    return {
-        "accesses": [a._asdict() | {"initiators": str(a.initiators)} for a in stated.accesses],
-        "caches": [c._asdict() for c in stated.caches],
-        "tiers": [{"id": t.id, "nodes": str(t.nodes)} for t in stated.tiers],
-        "generic_initiators": str(stated.generic_initiators),
     }
 
 

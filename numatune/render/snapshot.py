@@ -65,7 +65,7 @@ def snapshot_document(machine: Machine, *, full_command_line: bool = False) -> D
         "settings": settings(machine.settings, full_command_line),
         "gpus": gpus(machine),
         "dimms": dimms(machine),
-        "memory": memory(machine),
+        "memory": None if machine.memory is None else machine.memory.document(),
         "gaps": list(machine.gaps),
         "origins": {part: text(reader_of(machine, part)) for part in sorted(machine.origins)},
         "cores": cores(machine),
@@ -140,19 +140,6 @@ def dimms(machine: Machine) -> list[Document] | None:
         }
         for d in machine.dimms
     ]
-
-
-def memory(machine: Machine) -> Document | None:
-    """Return what the firmware and the kernel state of memory beyond the sizes of nodes."""
-    stated = machine.memory
-    if stated is None:
-        return None
-    return {
-        "accesses": [a._asdict() | {"initiators": str(a.initiators)} for a in stated.accesses],
-        "caches": [c._asdict() for c in stated.caches],
-        "tiers": [{"id": t.id, "nodes": str(t.nodes)} for t in stated.tiers],
-        "generic_initiators": str(stated.generic_initiators),
-    }
 
 
 def limits(own: Limits) -> Document:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.machine import CpuSet
-from numatune.placement.placement import Worker
 from numatune.rules.facts import evidence, launch, listed
 from numatune.rules.intent import barred
 from numatune.rules.rule import Case, Evidence, Hit
 from numatune.words import counted, named
+
+if TYPE_CHECKING:
+    from numatune.placement.placement import Worker
 
 CPUSET = "the cpuset"
 

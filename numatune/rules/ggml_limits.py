@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from numatune.machine import CpuSet
-from numatune.placement.placement import Release
 from numatune.placement.request import Request
 from numatune.rules.facts import NO_LAUNCH, evidence, launch, listed
 from numatune.rules.rule import Case, Hit, Rule, Skip
 from numatune.rules.topology import NODE_FOLDER
 from numatune.words import counted, named
+
+if TYPE_CHECKING:
+    from numatune.placement.placement import Release
 
 #: The runtimes that compute with ggml.
 GGML = ("llama.cpp", "ik_llama.cpp")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.errors import NumatuneError
 from numatune.machine import Core, CpuSet, Limits, Machine
-from numatune.placement.placement import Placement
 from numatune.rules.rule import Case
+
+if TYPE_CHECKING:
+    from numatune.placement.placement import Placement
 
 
 class Barred(NamedTuple):

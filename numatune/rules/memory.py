@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from numatune.placement.placement import Worker
 from numatune.rules.confined import held_elsewhere, may_bind
 from numatune.rules.facts import NO_LAUNCH, gibibytes, launch, listed, memory_evidence, unplaced
 from numatune.rules.intent import is_cpuless
 from numatune.rules.rule import Case, Evidence, Hit, Rule, Skip
 from numatune.words import counted
+
+if TYPE_CHECKING:
+    from numatune.placement.placement import Worker
 
 #: (pool, node the memory is bound to, nodes the worker runs on) of workers that are alike.
 Split = tuple[int, int, tuple[int, ...]]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numatune.errors import LaunchRefused
 from numatune.machine import Machine
-from numatune.placement.placement import Placement, Release
 from numatune.placement.request import EMPTY, Request
 
 if TYPE_CHECKING:
     from numatune.frame.frame import Framed
+    from numatune.placement.placement import Placement, Release
     from numatune.runtimes.runtime import DefaultCount
 
 #: Severities, gravest first.
